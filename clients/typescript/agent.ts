@@ -23,14 +23,17 @@ export interface AgentService {
   getMessages(params: GetMessagesParams): Promise<AgentMessage[]>;
   /** Returns a page of the sessions, the most recently changed first. */
   listSessions(params?: PaginationParams): Promise<PaginatedResult<SessionInfo>>;
-  /** Changes the title or the model of a session, and returns it. */
+  /** Changes the title, the model or the approval level of a session, and returns it. */
   updateSession(params: UpdateSessionParams): Promise<SessionInfo>;
   /** Stops a session's turns, and deletes the session. */
   deleteSession(params: DeleteSessionParams): Promise<void>;
   /** Stops a turn, and returns whether one was stopped. */
   cancel(params: CancelParams): Promise<CancelResult>;
-  /** Takes back the last turn of a session, and returns its user's message. */
-  undo(params: SessionParams): Promise<UndoResult>;
+  /**
+   * Takes back the last turn of a session, also what its tools changed in files if asked to,
+   * and returns its user's message.
+   */
+  undo(params: UndoParams): Promise<UndoResult>;
   /** Returns the tools that a model may call. */
   listTools(params?: NoParams): Promise<ToolDefinition[]>;
   /** Counts the sessions, their messages, and the tokens they used. */
@@ -82,6 +85,11 @@ export interface CreateSessionParams {
    * characters but tabs and line ends.
    */
   systemPrompt?: string;
+  /**
+   * The approval level of its turns; by default the server's. Only the owner's tokens can set
+   * a wider one.
+   */
+  approval?: string;
 }
 
 /** Parameters of `sendMessage` and `sendMessage/stream`. */
@@ -187,7 +195,7 @@ export interface ResumeParams {
   after?: string;
 }
 
-/** Parameters of `getSession` and `undo`. */
+/** Parameters of `getSession`. */
 export interface SessionParams {
   /** The session. */
   sessionId: string;
@@ -221,6 +229,11 @@ export interface UpdateSessionParams {
   title?: string;
   /** The model from the next turn on. */
   model?: string;
+  /**
+   * The approval level from the next turn on. Only the owner's tokens can set a wider one
+   * than the session has.
+   */
+  approval?: string;
 }
 
 /** Parameters of `deleteSession`. */
@@ -237,6 +250,17 @@ export interface CancelParams {
   sessionId: string;
   /** The turn; by default the current one. */
   turnId?: string;
+}
+
+/** Parameters of `undo`. */
+export interface UndoParams {
+  /** The session. */
+  sessionId: string;
+  /**
+   * Whether files get the content back that they had before the turn; by default they stay as
+   * they are.
+   */
+  files?: boolean;
 }
 
 /** No parameters: `listTools`, `getStats`. */
@@ -264,6 +288,8 @@ export interface SessionInfo {
   model: string;
   /** The session's agent. */
   agent: string;
+  /** The approval level of its turns; absent if that is the server's. */
+  approval?: string;
   /** The creation time, in milliseconds since 1970. */
   createdAt: number;
   /** The time of the last change, in milliseconds since 1970. */
@@ -564,7 +590,26 @@ export interface UndoResult {
   content: string;
   /** Which effects remain, for people. */
   note: string;
+  /** The files that are as they were before the turn; absent if `files` was not asked for. */
+  files?: UndoneFile[];
+  /** The tools whose other effects remain, by name; absent if `files` was not asked for. */
+  remainingTools?: string[];
 }
+
+/** A file that an `undo` took back. */
+export interface UndoneFile {
+  /** Its path, relative to the workspace. */
+  path: string;
+  /** What happened to it. */
+  change: UndoneChange;
+}
+
+/** What an `undo` did with a file. */
+export type UndoneChange =
+  /** It has its earlier content. */
+  | "restored"
+  /** The turn had created it, and it was removed. */
+  | "removed";
 
 /** A tool. */
 export interface ToolDefinition {
@@ -574,6 +619,8 @@ export interface ToolDefinition {
   description: string;
   /** The JSON Schema of its arguments. */
   parameters: unknown;
+  /** Why no call of it can run on this machine; absent if calls can. */
+  unavailable?: string;
 }
 
 /** The result of `getStats`. */

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::command::is_blank;
+use samovar_core::redact;
 use samovar_core::{
-    CallId, ChatMessage, ChatMeta, ChatRole, Clock, Code, Error, PendingInput, TurnId, failpoint,
-    planted,
+    CallId, ChatMessage, ChatMeta, ChatRole, Clock, Code, Error, PendingInput, Sender, TurnId,
+    failpoint, planted,
 };
 use samovar_locale as locale;
 use tokio::sync::{Notify, watch};
@@ -14,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::drafts::{by_user, check_author, check_meta, noted, withdrawn};
 use crate::log::{Bounds, Draft, Log, Page};
-use crate::questions::{AnsweredQuestion, AskingCall, Questions};
+use crate::questions::{AnsweredQuestion, AskingCall, Questions, Voice};
 use crate::reader::Reader;
 
 #[cfg(test)]
@@ -228,22 +229,47 @@ impl Chat {
     /// the server stops and nobody would hear it; what keeps a session from taking the answer, and then
     /// the question still waits. Nothing is said then.
     pub async fn post_user(&self, text: &str) -> Result<u64, Error> {
+        let voice = Voice {
+            name: Sender::Embedder.name().to_owned(),
+            approves: true,
+        };
+        self.post_user_as(text, &voice, None).await
+    }
+
+    /// The same for a person who is known by name, and who may not be allowed to decide about calls:
+    /// their words then pass over the questions that ask for a decision. With `reply_to` they answer
+    /// this question and no other.
+    ///
+    /// # Errors
+    /// As [`Chat::post_user`]; [`Code::UnknownCall`] when the question `reply_to` does not wait for the
+    /// person's words, or no more.
+    pub async fn post_user_as(
+        &self,
+        text: &str,
+        voice: &Voice,
+        reply_to: Option<u64>,
+    ) -> Result<u64, Error> {
         let text = checked(text)?;
         let mut early = self.0.is_early.subscribe();
         // The sender lives as long as `self`.
         let _over = early.wait_for(|is_early| !is_early).await.is_ok();
+        let mut voice = voice.clone();
         loop {
-            let (question, call) = match self.hear(&text)? {
+            let (question, call) = match self.hear(&text, &voice, reply_to)? {
                 PostOutcome::Posted(id) => return Ok(id),
                 PostOutcome::Answers(question, call) => (question, call),
             };
             // A task of its own: who hangs up halfway leaves no answer that is kept and not shown.
-            let answer = self.clone().answer(question, call, text.clone());
+            let answer = self
+                .clone()
+                .answer(question, call, text.clone(), voice.name.clone());
             let answered = self.0.tasks.spawn(answer).await;
             // Where somebody else was faster, it is heard by whoever waits now.
             if let Some(id) = answered.unwrap_or_else(|_| Err(stopping()))? {
                 return Ok(id);
             }
+            // Words about one question decide about no other call.
+            voice.approves = false;
         }
     }
 
@@ -253,12 +279,12 @@ impl Chat {
         Early(self.clone())
     }
 
-    fn hear(&self, text: &str) -> Result<PostOutcome, Error> {
+    fn hear(&self, text: &str, voice: &Voice, reply_to: Option<u64>) -> Result<PostOutcome, Error> {
         let mut state = self.lock();
         if self.0.head.borrow().is_closed {
             return Err(stopping());
         }
-        while let Some(taken) = state.questions.take() {
+        while let Some(taken) = state.questions.take(voice.approves, reply_to) {
             let (question, waiter) = match taken {
                 AnsweredQuestion::Call(question, call) => {
                     return Ok(PostOutcome::Answers(question, call));
@@ -272,6 +298,10 @@ impl Chat {
             }
             // Who asked is just going away, and has not said so yet.
             self.put(&mut state, withdrawn(question));
+        }
+        if let Some(question) = reply_to {
+            let why = locale::global_chat::waits_no_more(question);
+            return Err(Error::new(Code::UnknownCall, why));
         }
         let is_heard = state.questions.tell_listener(text);
         if !is_heard && state.is_resting {
@@ -291,6 +321,7 @@ impl Chat {
         question: u64,
         call: AskingCall,
         text: String,
+        by: String,
     ) -> Result<Option<u64>, Error> {
         failpoint!("chat.answer.before");
         planted!("chat-answer-lost", {
@@ -298,7 +329,7 @@ impl Chat {
             state.questions.remove(question);
             return Ok(Some(self.put(&mut state, by_user(text, Some(question)))));
         });
-        let settled = call.settle(text.clone()).await;
+        let settled = call.settle(text.clone(), &by).await;
         failpoint!("chat.answer.settled");
         let shown = {
             let mut state = self.lock();
@@ -571,7 +602,7 @@ fn checked(text: &str) -> Result<String, Error> {
         let why = locale::global_chat::too_long(text.len(), MAX_TEXT_BYTES);
         return Err(Error::new(Code::BodyTooLarge, why));
     }
-    Ok(text.to_owned())
+    Ok(redact::own().redact(text).into_owned())
 }
 
 fn stopping() -> Error {

@@ -24,5 +24,6 @@ pub use chat::{
     WokenBy,
 };
 pub use log::{Bounds, Page};
+pub use questions::Voice;
 pub use reader::Reader;
 pub use tools::{ASK_USER, Name, POST_MESSAGE, question_text, tools};

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Weak;
 
-use samovar_core::{CallId, Code, Error, Outcome, PendingInput, Sender, TurnId, planted};
+use samovar_core::{
+    Answer, ApprovalId, CallId, Code, Error, Outcome, PendingInput, Sender, TurnId, planted,
+};
 use samovar_engine::{Engine, MemorySession};
 use samovar_locale as locale;
 use tokio::sync::oneshot;
@@ -23,6 +25,12 @@ struct Question {
     is_taken: bool,
     /// Whether nobody waits for it any more, while its answer is being kept.
     is_gone: bool,
+}
+
+impl Question {
+    fn asks_to_decide(&self) -> bool {
+        matches!(&self.asker, Asker::Call(call) if call.approval.is_some())
+    }
 }
 
 /// Who hears the answer.
@@ -56,6 +64,21 @@ impl AskingTurns {
             }
         }
     }
+
+    async fn decide(&self, approval: ApprovalId, answer: Answer) -> Result<(), Error> {
+        let stopping = || Error::new(Code::Unavailable, locale::server::stopping());
+        match self {
+            Self::Engine(engine) => {
+                let engine = engine.upgrade().ok_or_else(stopping)?;
+                let decided = engine.decide(Sender::Embedder, approval, answer).await;
+                decided.map(drop)
+            }
+            Self::Session(session) => {
+                let session = session.upgrade().ok_or_else(stopping)?;
+                session.decide(approval, answer).await
+            }
+        }
+    }
 }
 
 /// A call that asks.
@@ -64,6 +87,17 @@ pub(crate) struct AskingCall {
     pub(crate) turns: AskingTurns,
     pub(crate) turn: TurnId,
     pub(crate) call: CallId,
+    /// What the person is to decide about the call; `None` if the answer is its outcome.
+    pub(crate) approval: Option<ApprovalId>,
+}
+
+/// The person whose words are posted.
+#[derive(Clone, Debug)]
+pub struct Voice {
+    /// The name for the record of what they decide.
+    pub name: String,
+    /// Whether they may decide about calls.
+    pub approves: bool,
 }
 
 impl AskingCall {
@@ -72,30 +106,45 @@ impl AskingCall {
     ///
     /// # Errors
     /// The answer could not be kept; the question still waits.
-    pub(crate) async fn settle(&self, text: String) -> Result<bool, Error> {
-        self.close(Outcome::done(text)).await
+    pub(crate) async fn settle(&self, text: String, by: &str) -> Result<bool, Error> {
+        let Some(approval) = self.approval.clone() else {
+            return self.close(Outcome::done(text)).await;
+        };
+        kept(self.turns.decide(approval, Answer::read(&text, by)).await)
     }
 
     /// Tells the model that its question cannot be asked.
     pub(crate) async fn refuse(&self, why: &Error) {
+        // Other clients can decide.
+        if self.approval.is_some() {
+            return tracing::warn!(call = %self.call, error = %why, "the chat cannot ask about a call");
+        }
         if let Err(error) = self.close(Outcome::failed(why.message.clone())).await {
             tracing::warn!(call = %self.call, %error, "a question that cannot be asked stays open");
         }
     }
 
     async fn close(&self, outcome: Outcome) -> Result<bool, Error> {
-        match self.turns.settle(self.call.clone(), outcome).await {
-            Ok(()) => Ok(true),
-            Err(error) if is_gone(error.code) => Ok(false),
-            Err(error) => Err(error),
-        }
+        kept(self.turns.settle(self.call.clone(), outcome).await)
+    }
+}
+
+fn kept(answered: Result<(), Error>) -> Result<bool, Error> {
+    match answered {
+        Ok(()) => Ok(true),
+        Err(error) if is_gone(error.code) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 fn is_gone(code: Code) -> bool {
     matches!(
         code,
-        Code::UnknownCall | Code::UnknownSession | Code::SessionDamaged
+        Code::UnknownCall
+            | Code::UnknownApproval
+            | Code::ApprovalDecided
+            | Code::UnknownSession
+            | Code::SessionDamaged
     )
 }
 
@@ -174,9 +223,17 @@ impl Questions {
     }
 
     /// Takes the oldest question out that nobody is answering, if part of this program asked it; one
-    /// of a call stays in its place until its answer is kept.
-    pub(crate) fn take(&mut self) -> Option<AnsweredQuestion> {
-        let at = self.open.iter().position(|question| !question.is_taken)?;
+    /// of a call stays in its place until its answer is kept. What asks for a decision is passed over
+    /// for a person who may not decide. With `only` it is this question or none.
+    pub(crate) fn take(&mut self, approves: bool, only: Option<u64>) -> Option<AnsweredQuestion> {
+        // What is said while a decision is kept may be the same words, sent again.
+        let decides = |question: &Question| question.is_taken && question.asks_to_decide();
+        let approves = approves && (only.is_some() || !self.open.iter().any(decides));
+        let may_answer = |question: &Question| approves || !question.asks_to_decide();
+        let is_it = |question: &Question| only.is_none_or(|only| question.id == only);
+        let is_next =
+            |question: &Question| !question.is_taken && may_answer(question) && is_it(question);
+        let at = self.open.iter().position(is_next)?;
         let question = &mut self.open[at];
         if let Asker::Call(call) = &question.asker {
             let taken = AnsweredQuestion::Call(question.id, call.clone());

@@ -103,5 +103,10 @@ fn read(key: &Key, value: &OsStr, origin: Origin) -> Result<LayerValue, ConfigEr
 }
 
 fn is_blank(value: &OsStr) -> bool {
-    value.to_str().is_some_and(|text| text.trim().is_empty())
+    value.to_str().is_some_and(is_blank_text)
+}
+
+/// Whether a value counts as not given.
+pub(crate) fn is_blank_text(value: &str) -> bool {
+    value.trim().is_empty()
 }

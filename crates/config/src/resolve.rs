@@ -46,7 +46,7 @@ pub struct Resolved {
     pub folders: Folders,
     keys: Keys,
     /// What the sources say of each key, what counts most first.
-    given: BTreeMap<String, Vec<LayerValue>>,
+    pub(crate) given: BTreeMap<String, Vec<LayerValue>>,
 }
 
 impl Sources {

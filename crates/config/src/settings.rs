@@ -15,7 +15,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::defaults::Defaults;
+use crate::exec::Exec;
 use crate::modes::AgentMode;
+use crate::policy::PolicyRule;
+use crate::web::Web;
 
 /// All settings, with their defaults.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -177,6 +180,10 @@ pub struct Server {
     /// The most bytes in the body of a request.
     #[schemars(range(min = 1_024, max = 67_108_864), extend("x-widens" = true))]
     pub max_body_bytes: u32,
+    /// The most requests of one named token in a minute, which it may also send at once; 0 for no
+    /// limit. The owner has none.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-widens" = true))]
+    pub requests_per_minute: u32,
     /// The most open connections; fewer where the limit of file descriptors allows no more.
     #[schemars(range(min = 1, max = 65_536), extend("x-widens" = true))]
     pub max_connections: u32,
@@ -242,14 +249,32 @@ pub struct Tools {
     /// Which tool calls need approval; by default `supervised` for a server and `auto` for `run`.
     #[schemars(with = "Approval", example = &"read-only", extend("x-widens" = true))]
     pub approval: Option<Approval>,
+    /// Seconds that a call waits for a person's decision before it is denied.
+    #[schemars(range(min = 1, max = 604_800), extend("x-widens" = true))]
+    pub approval_seconds: u32,
     /// Whether file tools stay in the workspace; `false` opens all files that this user of the
     /// system can reach, except those of Samovar itself.
     #[schemars(extend("x-widens" = true))]
     pub restrict_to_workspace: bool,
+    /// The most MiB of what files held before tools changed them, so that a turn can be taken back
+    /// with its files; the oldest goes first, and 0 keeps nothing.
+    #[schemars(range(max = 4_096), extend("x-widens" = true))]
+    pub undo_mib: u32,
+    /// How many days that is kept.
+    #[schemars(range(min = 1, max = 3_650), extend("x-widens" = true))]
+    pub undo_days: u32,
+    /// How tools use the web.
+    pub web: Web,
+    /// How `exec` runs commands.
+    pub exec: Exec,
     /// Tools behind a webhook, by the name that a model calls: 1 to 64 letters, digits, `_` and
     /// `-`.
     #[schemars(extend("x-name" = "NAME"))]
     pub custom: BTreeMap<String, CustomTool>,
+    /// Rules about calls, by a name of your choice. Of the rules that fit a call, the strictest
+    /// decides.
+    #[schemars(extend("x-name" = "NAME"))]
+    pub policy: BTreeMap<String, PolicyRule>,
 }
 
 /// Which addresses the server may contact on behalf of others, such as for a webhook.
@@ -438,6 +463,10 @@ pub enum Approval {
 pub struct Secret(String);
 
 impl Secret {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     /// The text itself, to send or compare it.
     pub fn expose(&self) -> &str {
         &self.0
@@ -534,6 +563,7 @@ impl Default for Server {
             behind_proxy: false,
             origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
+            requests_per_minute: 600,
             max_connections: 4096,
             memory: 256,
             slow_client_seconds: 15,
@@ -556,8 +586,14 @@ impl Default for Tools {
     fn default() -> Self {
         Self {
             approval: None,
+            approval_seconds: 1_800,
             restrict_to_workspace: true,
+            undo_mib: 64,
+            undo_days: 30,
+            web: Web::default(),
+            exec: Exec::default(),
             custom: BTreeMap::new(),
+            policy: BTreeMap::new(),
         }
     }
 }

@@ -6,13 +6,16 @@ use samovar_locale as locale;
 use serde_json::{Map, Value};
 
 use crate::agent::AgentName;
+use crate::approval::Answer;
 use crate::error::{Code, Error};
 use crate::event::Bounds;
-use crate::id::{CallId, MessageId, Seq, SessionId, TurnId};
+use crate::file_changes::RestoredFile;
+use crate::id::{ApprovalId, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;
 use crate::message::Outcome;
 use crate::situation::Posted;
 use crate::title::Title;
+use crate::tool::Approval;
 
 /// A request to change a session.
 #[derive(Clone, Debug)]
@@ -28,12 +31,39 @@ pub struct Command {
 /// Who sent a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// The holder of the token with this name.
-    Token(Arc<str>),
+    /// The holder of a token.
+    Token {
+        /// The token's name.
+        name: Arc<str>,
+        /// Whether it is a token of the owner.
+        is_owner: bool,
+    },
     /// The person at this program's own command line.
     CommandLine,
     /// A program that embeds Samovar.
     Embedder,
+}
+
+impl Sender {
+    /// Whether it may set an approval level that is wider than the server's or the session's.
+    pub fn may_widen(&self) -> bool {
+        !matches!(
+            self,
+            Self::Token {
+                is_owner: false,
+                ..
+            }
+        )
+    }
+
+    /// Its name for people.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Token { name, .. } => name,
+            Self::CommandLine => "command line",
+            Self::Embedder => "program",
+        }
+    }
 }
 
 /// The change of a command.
@@ -49,6 +79,8 @@ pub enum Action {
         agent: Option<AgentName>,
         /// What its agent is told besides its own prompt.
         system_prompt: Option<SystemPrompt>,
+        /// The approval level of its turns; `None` for the server's.
+        approval: Option<Approval>,
     },
     /// Send a message: starts a turn, or waits in the queue for its own.
     Post {
@@ -69,16 +101,31 @@ pub enum Action {
         model: Option<String>,
         /// The title, empty to remove it; `None` if unchanged.
         title: Option<Title>,
+        /// The approval level from the next turn on; `None` if unchanged.
+        approval: Option<Approval>,
     },
     /// Take back the last turn: its messages leave the conversation. The effects of its tools
-    /// remain.
+    /// remain, on files too.
     Undo,
+    /// Take back the last turn with what its tools changed in files, as long as nothing else changed
+    /// these since.
+    UndoWithFiles {
+        /// Only if this is the last turn; `None` for any.
+        turn: Option<TurnId>,
+    },
     /// Close an open call from outside.
     Settle {
         /// The call.
         call: CallId,
         /// Its outcome.
         outcome: Outcome,
+    },
+    /// Decide about a call that waits for an approval.
+    Decide {
+        /// The question.
+        approval: ApprovalId,
+        /// The decision.
+        answer: Answer,
     },
     /// Resume the interrupted turn that waits for it.
     Continue,
@@ -130,11 +177,15 @@ pub enum Accepted {
         turn: TurnId,
         /// The user's message.
         text: String,
+        /// What was taken back of its files; `None` for [`Action::Undo`].
+        files: Option<UndoneFiles>,
     },
     /// The turn continues.
     Continued,
     /// The call is closed.
     Settled,
+    /// The decision counts.
+    Decided,
     /// The turn has ended; or no turn was running, and nothing was done.
     Cancelled {
         /// Whether a turn was stopped.
@@ -142,6 +193,15 @@ pub enum Accepted {
     },
     /// The session was deleted.
     Closed,
+}
+
+/// What a turn changed and was taken back with it, and what was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoneFiles {
+    /// The files, in the order of their paths.
+    pub restored: Vec<RestoredFile>,
+    /// The tools whose effects remain, in the order of their names.
+    pub remaining: Vec<String>,
 }
 
 /// The text of a person's message: at least one visible character.
@@ -178,8 +238,21 @@ pub fn is_blank(text: &str) -> bool {
     text.chars().all(is_inkless)
 }
 
+/// Whether a character is drawn as nothing, or changes how others are drawn: control characters, line
+/// separators, and those that are ignorable by default, such as the marks of direction.
+pub(crate) fn is_hidden(character: char) -> bool {
+    let separates = matches!(character, '\u{2028}' | '\u{2029}');
+    character.is_control() || separates || is_ignorable(character)
+}
+
 fn is_inkless(character: char) -> bool {
-    let is_ignorable = matches!(
+    let is_drawn_empty = matches!(character, '\u{2800}' | '\u{1d159}');
+    is_ignorable(character) || is_drawn_empty || character.is_whitespace() || character.is_control()
+}
+
+/// `Default_Ignorable_Code_Point`, and the marks of annotations.
+fn is_ignorable(character: char) -> bool {
+    matches!(
         character,
         '\u{ad}'
             | '\u{34f}'
@@ -198,9 +271,7 @@ fn is_inkless(character: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}'
             | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
-    );
-    let is_drawn_empty = matches!(character, '\u{2800}' | '\u{1d159}');
-    is_ignorable || is_drawn_empty || character.is_whitespace() || character.is_control()
+    )
 }
 
 #[cfg(test)]

@@ -60,6 +60,10 @@ codes! {
     UnknownTurn = "unknown_turn", 404;
     /// No call with this id is open in this session.
     UnknownCall = "unknown_call", 404;
+    /// No approval with this id is asked for.
+    UnknownApproval = "unknown_approval", 404;
+    /// No rule with this id.
+    UnknownRule = "unknown_rule", 404;
     /// No such tool.
     UnknownTool = "unknown_tool", 404;
     /// No token of this name.
@@ -85,8 +89,14 @@ codes! {
     /// A turn runs, waits or is queued in the session, and the request needs the session to be
     /// free.
     SessionBusy = "session_busy", 409;
+    /// Files that the turn changed were changed again since, so nothing was taken back.
+    FilesChanged = "files_changed", 409;
+    /// What files held before the turn is no longer kept, so nothing was taken back.
+    FilesNotKept = "files_not_kept", 409;
     /// The definition of the agent has another version, its name is taken, or no client made it.
     AgentConflict = "agent_conflict", 409;
+    /// The approval was decided already; the first decision counts.
+    ApprovalDecided = "approval_decided", 409;
     /// The chat restarted with its server; the request names an earlier run.
     ChatRestarted = "chat_restarted", 409;
     /// The body is larger than the limit.
@@ -103,10 +113,15 @@ codes! {
     BackupUnusable = "backup_unusable", 422;
     /// A queue is full; try again after `Retry-After`.
     Busy = "busy", 429;
+    /// The token has made too many requests; try again after `Retry-After`.
+    RateLimited = "rate_limited", 429;
     /// The headers or the URL are longer than the limit.
     HeadersTooLarge = "headers_too_large", 431;
     /// The server had an internal error, which is in the log; the turn that met it has ended.
     Internal = "internal", 500;
+    /// Some files of a turn have their earlier content again and others do not; the same request
+    /// finishes it.
+    UndoIncomplete = "undo_incomplete", 500;
     /// The server is stopping; the stream can be resumed after the id in the message.
     ServerRestart = "server_restart", 503;
     /// The server is starting or stopping, or has no place for the request; try again after
@@ -267,6 +282,6 @@ mod tests {
             .iter()
             .filter(|code| code.status() == 500)
             .collect();
-        assert_eq!(server_faults, [&Code::Internal]);
+        assert_eq!(server_faults, [&Code::Internal, &Code::UndoIncomplete]);
     }
 }

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::agent::Agent;
+use crate::approval::{Answer, Asked, Grounds};
 use crate::budget::{Bill, Budget, Quote};
 use crate::error::FaultCode;
-use crate::id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, TurnId};
+use crate::id::{AgentPath, ApprovalId, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
@@ -79,8 +80,11 @@ pub enum Kind {
         /// What its client tells its agent, which the event's path names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system_prompt: Option<SystemPrompt>,
+        /// The approval level of its turns; `None` for the server's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval: Option<Approval>,
     },
-    /// The session's model or title changed.
+    /// The session's model, title or approval level changed.
     SessionChanged {
         /// The new model, by its requested name; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,6 +95,9 @@ pub enum Kind {
         /// The new title, empty if it was removed; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<Title>,
+        /// The new approval level; `None` if unchanged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval: Option<Approval>,
     },
     /// The session was deleted; none of its data may reappear (AS-19).
     SessionClosed,
@@ -204,16 +211,26 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         situation: Option<Arc<Situation>>,
     },
-    /// An approval decision about a call.
+    /// A call waits for a person's decision. Until then no later call of its message starts.
+    ApprovalAsked {
+        /// The call.
+        call: CallId,
+        /// The tool.
+        name: String,
+        /// The question.
+        asked: Box<Asked>,
+    },
+    /// The decision about a call; a call that may not run closes in the same commit.
     CallApproved {
         /// The call.
         call: CallId,
+        /// The question.
+        approval: ApprovalId,
         /// SHA-256 of the canonical arguments that were shown, in hex.
         args_hash: String,
-        /// Whether it may run.
-        allowed: bool,
-        /// Who decided.
-        by: String,
+        /// The decision.
+        #[serde(flatten)]
+        answer: Answer,
     },
     /// A call is about to affect the world, or to wait for an outside answer; saved before it does.
     /// Calls that only read have no such event.
@@ -234,6 +251,9 @@ pub enum Kind {
         /// The data that the tool will need to look up whether it was done; `None` if it cannot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         probe: Option<Value>,
+        /// Why it was let through; `None` if the approval level asks nothing about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grounds: Option<Grounds>,
     },
     /// A call has its outcome, from whatever source.
     CallClosed {
@@ -300,6 +320,7 @@ impl Kind {
             Self::Delta { .. } => "delta",
             Self::PartAdded { .. } => "part_added",
             Self::MessageFinished { .. } => "message_finished",
+            Self::ApprovalAsked { .. } => "approval_asked",
             Self::CallApproved { .. } => "call_approved",
             Self::CallStarted { .. } => "call_started",
             Self::CallClosed { .. } => "call_closed",
@@ -344,7 +365,8 @@ impl Kind {
             | Self::Delta { message, .. }
             | Self::PartAdded { message, .. } => Group::Live(message),
             Self::MessageFinished { .. } => Group::Message,
-            Self::CallApproved { .. }
+            Self::ApprovalAsked { .. }
+            | Self::CallApproved { .. }
             | Self::CallStarted { .. }
             | Self::UiEvent { .. }
             | Self::CallClosed { .. } => Group::Call,
@@ -371,6 +393,7 @@ impl Kind {
             | Self::TurnContinued { .. }
             | Self::TurnUndone { .. }
             | Self::StepStarted { .. }
+            | Self::ApprovalAsked { .. }
             | Self::CallStarted { .. }
             | Self::StateChanged { .. }
             | Self::MessageStarted { .. }

@@ -1,5 +1,6 @@
 //! The cold store's port: sessions and messages for reading, a projection of the logs (DU-1, DU-15).
 
+use crate::tool::Approval;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -39,12 +40,14 @@ pub enum Change {
         agent: String,
         /// What its client tells that agent.
         system_prompt: Option<SystemPrompt>,
+        /// The approval level of its turns; `None` for the server's.
+        approval: Option<Approval>,
         /// The client's metadata.
         metadata: Map<String, Value>,
         /// When.
         at: Millis,
     },
-    /// The session's model or title changed.
+    /// The session's model, title or approval level changed.
     Set {
         /// The new model; `None` if unchanged.
         model: Option<String>,
@@ -52,6 +55,8 @@ pub enum Change {
         route: Option<String>,
         /// The new title, empty to remove it; `None` if unchanged.
         title: Option<Title>,
+        /// The new approval level; `None` if unchanged.
+        approval: Option<Approval>,
         /// When.
         at: Millis,
     },
@@ -134,6 +139,8 @@ pub struct SessionRow {
     pub agent: String,
     /// What its client tells that agent.
     pub system_prompt: Option<SystemPrompt>,
+    /// The approval level of its turns; `None` for the server's.
+    pub approval: Option<Approval>,
     /// The client's metadata.
     pub metadata: Map<String, Value>,
     /// When it was made.

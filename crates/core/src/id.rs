@@ -88,6 +88,15 @@ id! {
     CallId, "callId", "call_"
 }
 
+id! {
+    /// A question about a call that a person decides about.
+    ApprovalId, "approvalId", "ask_"
+}
+id! {
+    /// A rule that allows calls.
+    RuleId, "ruleId", "rule_"
+}
+
 impl CallId {
     /// The id of the message of role `tool` with this call's result.
     pub fn as_message(&self) -> MessageId {

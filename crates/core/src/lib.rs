@@ -1,20 +1,24 @@
 //! The words of Samovar and the interfaces between its parts.
 //!
 //! Here: identifiers, messages (including those of the chat and the relay), events, commands, the
-//! error codes, and the ports that the leaves implement ([`Provider`], [`Models`], [`Toolset`],
-//! [`Journal`], [`History`], [`AgentRows`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a
-//! runtime, HTTP, SQL, the spelling of any protocol.
+//! error codes, what replaces keys in texts ([`redact`]), and the ports that the leaves implement
+//! ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`AgentRows`],
+//! [`FileChanges`], [`Audit`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a runtime, HTTP, SQL,
+//! the spelling of any protocol.
 //!
 //! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide,
 //! events come out, and every protocol is only a spelling of those two words.
 
 pub mod agent;
 pub mod agent_rows;
+pub mod approval;
+pub mod audit;
 pub mod budget;
 pub mod chat;
 pub mod command;
 pub mod error;
 pub mod event;
+pub mod file_changes;
 pub mod history;
 pub mod id;
 pub mod instructions;
@@ -23,6 +27,7 @@ pub mod json;
 pub mod message;
 pub mod ports;
 pub mod provider;
+pub mod redact;
 pub mod relay;
 pub mod situation;
 pub mod title;
@@ -30,6 +35,8 @@ pub mod tool;
 
 pub use agent::{Agent, AgentName, Agents};
 pub use agent_rows::{AgentRow, AgentRows, RowChange};
+pub use approval::{Answer, Asked, Decision, Grant, Grounds, Preview, Reach, Rule};
+pub use audit::Audit;
 pub use budget::{Bill, Budget, BudgetLimit, Price, Quote, Usd};
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use command::{Accepted, Action, Command, Delivery, Sender};
@@ -37,8 +44,11 @@ pub use error::{Code, Error};
 pub use event::{
     Author, Bounds, ContextLimit, Entry, Event, FinishReason, Kind, Limits, Reminders,
 };
+pub use file_changes::FileChanges;
 pub use history::History;
-pub use id::{AgentPath, CallId, Epoch, EventId, MessageId, Seq, SessionId, TurnId};
+pub use id::{
+    AgentPath, ApprovalId, CallId, Epoch, EventId, MessageId, RuleId, Seq, SessionId, TurnId,
+};
 pub use instructions::SystemPrompt;
 pub use journal::{Broken, Journal};
 pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
@@ -47,7 +57,9 @@ pub use provider::{Model, Models, Prompt, Provider, ProviderEvent};
 pub use samovar_points::{failpoint, plant, planted};
 pub use situation::{AgentMode, PostedContext, Situation};
 pub use title::Title;
-pub use tool::{Approval, Asks, CallContext, Closer, Effect, Probed, ToolReply, ToolSpec, Toolset};
+pub use tool::{
+    Approval, Asks, CallContext, CallFacts, Closer, Effect, Probed, ToolReply, ToolSpec, Toolset,
+};
 
 /// A boxed future: the return type of the ports.
 pub type Future<'a, T> = std::pin::Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;

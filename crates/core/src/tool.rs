@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Future;
+use crate::approval::{Preview, Previewed, Reach};
 use crate::id::{AgentPath, CallId, SessionId, TurnId};
 use crate::message::{Outcome, ToolCall};
 use crate::situation::PostedContext;
@@ -24,6 +25,19 @@ pub enum Effect {
     Verifiable,
     /// It must never be repeated automatically.
     Unsafe,
+}
+
+/// What the gate needs to know of one call, of a tool whose calls differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallFacts {
+    /// What is asked before this call, instead of [`ToolSpec::asks`].
+    pub asks: Option<Asks>,
+    /// Why a person is asked about it at every level: `would use the network`. Follows the tool's name.
+    pub insists: Option<&'static str>,
+    /// The programs that it runs, each with its subcommand; `None` if they cannot be known.
+    pub programs: Option<Vec<String>>,
+    /// Those of them that a person can allow together with it; `None` if it can only be allowed once.
+    pub grants: Option<Vec<String>>,
 }
 
 /// The reasons for which a call needs approval, or is refused, below [`Approval::Auto`]. Each
@@ -78,6 +92,11 @@ pub enum Approval {
 impl Approval {
     /// Every level, the most permissive first.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Supervised, Self::ReadOnly];
+
+    /// The level of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == word)
+    }
 
     /// The word for people and configuration.
     pub fn as_str(self) -> &'static str {
@@ -164,6 +183,9 @@ pub struct CallContext {
     pub key: CallId,
     /// What the client's UI shows to the person; `None` if no UI said so for this turn.
     pub posted: Option<Arc<PostedContext>>,
+    /// What a person was shown of the call ([`Preview::foreseen`]) when they allowed it; a tool that
+    /// finds something else does nothing.
+    pub approved: Option<Value>,
 }
 
 /// Maximum length of a UI event's payload as JSON text, in bytes; a longer one is not shown.
@@ -227,6 +249,38 @@ pub trait Toolset: Send + Sync {
     fn foresee(&self, call: &ToolCall) -> Future<'static, Option<Value>> {
         let _ = call;
         Box::pin(std::future::ready(None))
+    }
+
+    /// Why none of its calls can run on this machine; `None` if they can. May block for some
+    /// milliseconds the first time.
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
+
+    /// The address that a call is sent to, if it is not run here. A grant for the tool counts only
+    /// for this address.
+    fn target(&self) -> Option<String> {
+        None
+    }
+
+    /// Looks at what a call would do, for the person who decides about it. Changes nothing.
+    fn preview(&self, call: &ToolCall) -> Future<'static, Previewed> {
+        let _ = call;
+        Box::pin(std::future::ready(Ok(Preview::default())))
+    }
+
+    /// What the gate needs to know of a call, if the calls of its tool differ. Looks at nothing but the
+    /// arguments.
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        let _ = call;
+        None
+    }
+
+    /// The part of the workspace that a call changes; `None` if it changes no file there. Looks at
+    /// nothing but the arguments.
+    fn reach(&self, call: &ToolCall) -> Option<Reach> {
+        let _ = call;
+        None
     }
 
     /// Determines, from the data of [`Toolset::foresee`], whether a call was done that had started

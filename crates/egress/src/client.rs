@@ -17,7 +17,7 @@ use crate::body::{self, BodyError, Read};
 use crate::connect::Connector;
 use crate::failure::{Failure, Problem};
 use crate::range::Range;
-use crate::resolve::{Resolve, SystemResolver};
+use crate::resolve::{Dial, Resolve, SystemDialer, SystemResolver};
 use crate::target::Target;
 
 /// Redirects that are followed.
@@ -74,6 +74,10 @@ pub struct Answer {
     /// The type of the body without its parameters, in lower case; `None` if the answer does not
     /// say.
     pub content_type: Option<String>,
+    /// The charset that the type names, as it is written; `None` if it names none.
+    pub charset: Option<String>,
+    /// Seconds after which the server wants to be asked again, if it says so in seconds.
+    pub retry_after: Option<u64>,
     /// The body, unpacked.
     pub body: Vec<u8>,
     /// Whether the body was longer.
@@ -88,7 +92,24 @@ impl Client {
 
     /// A client that looks names up in another way.
     pub fn with_resolver(allowed: Vec<Range>, resolver: Arc<dyn Resolve>) -> Self {
-        let connector = Arc::new(Connector::new(resolver, allowed));
+        Self::with_network(allowed, resolver, Arc::new(SystemDialer))
+    }
+
+    /// A client that looks names up and connects in another way.
+    pub fn with_network(
+        allowed: Vec<Range>,
+        resolver: Arc<dyn Resolve>,
+        dialer: Arc<dyn Dial>,
+    ) -> Self {
+        let connector = Arc::new(Connector::new(resolver, dialer, allowed));
+        Self { connector }
+    }
+
+    /// The same client for an address that the operator configured: its host may be asked at its
+    /// port whatever address it has. A redirect to any other is checked as always.
+    #[must_use]
+    pub fn trusting(&self, target: &Target) -> Self {
+        let connector = Arc::new(self.connector.trusting(target));
         Self { connector }
     }
 
@@ -216,6 +237,9 @@ async fn answer(
     let (head, body) = response.into_parts();
     let status = head.status;
     let content_type = content_type(&head.headers);
+    let charset = charset(&head.headers);
+    let retry_after = head.headers.get(header::RETRY_AFTER);
+    let retry_after = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let is_wanted = content_type.as_deref().is_none_or(|found| {
         bounds
             .content_types
@@ -244,6 +268,8 @@ async fn answer(
         status,
         target,
         content_type,
+        charset,
+        retry_after,
         body: bytes,
         is_cut,
     })
@@ -254,6 +280,18 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     let text = String::from_utf8_lossy(value.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim();
     Some(essence.to_ascii_lowercase())
+}
+
+fn charset(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_TYPE)?;
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let mut parameters = text.split(';').skip(1);
+    parameters.find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let value = value.trim().trim_matches('"').trim();
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        (is_charset && !value.is_empty()).then(|| value.to_owned())
+    })
 }
 
 /// Whether a type is one of a pattern with at most one `*` in it.

@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 use crate::failure::Problem;
 use crate::public::private;
 use crate::range::Range;
-use crate::resolve::Resolve;
+use crate::resolve::{Dial, Resolve};
 use crate::target::Target;
 
 /// Addresses of a host that are tried, one after the other.
@@ -33,18 +33,38 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// Makes connections, to nowhere but checked addresses.
 pub(crate) struct Connector {
     pub(crate) resolver: Arc<dyn Resolve>,
+    dialer: Arc<dyn Dial>,
     pub(crate) allowed: Vec<Range>,
+    /// The one host, with its port, whose addresses are not checked: the operator named it.
+    trusted: Option<(String, u16)>,
     /// Made at the first request over TLS: it reads the system's certificates. A failure is not
     /// kept, because it may come from a lack of descriptors.
     tls: OnceLock<Arc<ClientConfig>>,
 }
 
 impl Connector {
-    pub(crate) fn new(resolver: Arc<dyn Resolve>, allowed: Vec<Range>) -> Self {
+    pub(crate) fn new(
+        resolver: Arc<dyn Resolve>,
+        dialer: Arc<dyn Dial>,
+        allowed: Vec<Range>,
+    ) -> Self {
         Self {
             resolver,
+            dialer,
             allowed,
+            trusted: None,
             tls: OnceLock::new(),
+        }
+    }
+
+    /// One that also connects to this target, whatever its address is.
+    pub(crate) fn trusting(&self, target: &Target) -> Self {
+        Self {
+            resolver: self.resolver.clone(),
+            dialer: self.dialer.clone(),
+            allowed: self.allowed.clone(),
+            trusted: Some((target.host().to_owned(), target.port())),
+            tls: self.tls.clone(),
         }
     }
 
@@ -53,7 +73,11 @@ impl Connector {
         let Some(what) = private(address.ip()) else {
             return Ok(());
         };
-        if self.allowed.iter().any(|range| range.holds(address)) {
+        let is_trusted = self
+            .trusted
+            .as_ref()
+            .is_some_and(|(trusted, port)| (trusted.as_str(), *port) == (host, address.port()));
+        if is_trusted || self.allowed.iter().any(|range| range.holds(address)) {
             return Ok(());
         }
         let (host, address) = (host.to_owned(), address.ip());
@@ -102,7 +126,7 @@ impl Connector {
         let addresses = self.addresses(target).await?;
         let mut last = None;
         for address in addresses.into_iter().take(MAX_TRIED) {
-            match dial_patiently(address).await {
+            match dial_patiently(&*self.dialer, address).await {
                 Ok(Ok(stream)) => return self.secure(target, stream).await,
                 Ok(Err(error)) if stems_from_exhaustion(&error) => {
                     return Err(no_descriptor(target));
@@ -133,23 +157,21 @@ impl Connector {
 }
 
 /// Connects within [`EACH`]; while this process has no free descriptor for that, it waits.
-async fn dial_patiently(address: SocketAddr) -> Result<io::Result<TcpStream>, Elapsed> {
+async fn dial_patiently(
+    dialer: &dyn Dial,
+    address: SocketAddr,
+) -> Result<io::Result<TcpStream>, Elapsed> {
     for pause in pauses() {
-        match timeout(EACH, dial(address)).await? {
+        match timeout(EACH, dial(dialer, address)).await? {
             Err(error) if stems_from_exhaustion(&error) => tokio::time::sleep(pause).await,
             dialled => return Ok(dialled),
         }
     }
-    timeout(EACH, dial(address)).await
+    timeout(EACH, dial(dialer, address)).await
 }
 
-/// Connects, and looks who is there: the one that was checked and nobody else.
-async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    let peer = stream.peer_addr()?;
-    if (peer.ip(), peer.port()) != (address.ip(), address.port()) {
-        return Err(io::Error::other("connected to another address"));
-    }
+async fn dial(dialer: &dyn Dial, address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = dialer.dial(address).await?;
     // A request is one write; to wait for more would only delay it.
     stream.set_nodelay(true)?;
     Ok(stream)

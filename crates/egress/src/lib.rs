@@ -23,5 +23,5 @@ pub use failure::{Failure, Problem};
 pub use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 pub use public::private;
 pub use range::{Range, RangeError};
-pub use resolve::{Resolve, Resolving, SystemResolver};
+pub use resolve::{Dial, Dialing, Resolve, Resolving, SystemDialer, SystemResolver};
 pub use target::{Target, TargetError};

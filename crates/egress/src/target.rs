@@ -117,6 +117,11 @@ impl Target {
         }
     }
 
+    /// The whole address, which may have a key in its path or query.
+    pub fn whole(&self) -> &str {
+        self.0.as_str()
+    }
+
     /// Whether what is told the one may be told the other.
     pub(crate) fn is_same_origin(&self, other: &Self) -> bool {
         self.0.origin() == other.0.origin()

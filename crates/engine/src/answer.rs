@@ -2,8 +2,10 @@
 //! whole message. Pure.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use samovar_core::event::Fragment;
+use samovar_core::redact::{self, Redactor, Tail};
 use samovar_core::{
     CallId, Ids, Kind, Message, MessageId, Millis, Part, ProviderEvent, Role, ToolCall, Usage,
 };
@@ -16,7 +18,18 @@ pub(crate) struct Answer {
     is_started: bool,
     parts: Vec<Part>,
     /// Where the calls are, by the provider's id for them.
-    calls: HashMap<String, usize>,
+    calls: HashMap<String, OpenCall>,
+    redactor: Arc<Redactor>,
+    /// The end of the last text or thought, while a key may begin there.
+    tail: Tail,
+    /// Whether that is a thought's.
+    is_thought: bool,
+}
+
+/// A call whose arguments come.
+struct OpenCall {
+    at: usize,
+    tail: Tail,
 }
 
 /// How an answer ended.
@@ -33,6 +46,9 @@ impl Answer {
             is_started: false,
             parts: Vec::new(),
             calls: HashMap::new(),
+            redactor: redact::own(),
+            tail: Tail::default(),
+            is_thought: false,
         }
     }
 
@@ -79,16 +95,21 @@ impl Answer {
         }
     }
 
-    /// Takes in a piece; gives the live events that it makes. The two endings make none.
+    /// Takes in a piece; gives the live events that it makes. The two endings make those of what was
+    /// held back.
     pub(crate) fn take(&mut self, said: ProviderEvent, ids: &dyn Ids, out: &mut Vec<Kind>) {
         match said {
             ProviderEvent::TextDelta(text) => self.text(text, out),
             ProviderEvent::ReasoningDelta(text) => self.reasoning(text, out),
-            ProviderEvent::ReasoningEnd { provider_state } => self.seal(provider_state),
+            ProviderEvent::ReasoningEnd { provider_state } => {
+                self.let_go(out);
+                self.seal(provider_state);
+            }
             ProviderEvent::ToolCallStart { id, name } => self.open(id, name, ids, out),
             ProviderEvent::ToolCallDelta { id, args_json } => {
-                if let Some(&at) = self.calls.get(&id) {
-                    self.delta(at, Fragment::Args(args_json), out);
+                if let Some(OpenCall { at, tail }) = self.calls.get_mut(&id) {
+                    let (at, shown) = (*at, tail.push(&self.redactor, args_json));
+                    self.args(at, shown, out);
                 }
             }
             ProviderEvent::ToolCallEnd {
@@ -102,11 +123,32 @@ impl Answer {
                 }
                 self.complete(&id, args, provider_state, out);
             }
-            ProviderEvent::MessageComplete { .. } | ProviderEvent::Failed { .. } => {}
+            ProviderEvent::MessageComplete { .. } | ProviderEvent::Failed { .. } => {
+                self.let_go(out);
+            }
+        }
+    }
+
+    /// Shows what was held back of a text or a thought: no more of it comes.
+    pub(crate) fn let_go(&mut self, out: &mut Vec<Kind>) {
+        let held = self.tail.end(&self.redactor);
+        if self.is_thought {
+            self.put_reasoning(held, out);
+        } else {
+            self.put_text(held, out);
         }
     }
 
     fn text(&mut self, more: String, out: &mut Vec<Kind>) {
+        if self.is_thought {
+            self.let_go(out);
+            self.is_thought = false;
+        }
+        let shown = self.tail.push(&self.redactor, more);
+        self.put_text(shown, out);
+    }
+
+    fn put_text(&mut self, more: String, out: &mut Vec<Kind>) {
         if more.is_empty() {
             return;
         }
@@ -118,6 +160,15 @@ impl Answer {
     }
 
     fn reasoning(&mut self, more: String, out: &mut Vec<Kind>) {
+        if !self.is_thought {
+            self.let_go(out);
+            self.is_thought = true;
+        }
+        let shown = self.tail.push(&self.redactor, more);
+        self.put_reasoning(shown, out);
+    }
+
+    fn put_reasoning(&mut self, more: String, out: &mut Vec<Kind>) {
         if more.is_empty() {
             return;
         }
@@ -141,9 +192,10 @@ impl Answer {
     fn seal(&mut self, state: Option<Value>) {
         match self.parts.last_mut() {
             Some(Part::Reasoning {
+                text,
                 provider_state: open @ None,
-                ..
-            }) => *open = state,
+                // A signature of a thought with a key fits no more, and the provider would refuse it.
+            }) => *open = state.filter(|_| self.redactor.mark_in(text).is_none()),
             Some(_) | None if state.is_some() => {
                 let text = String::new();
                 self.parts.push(Part::Reasoning {
@@ -155,19 +207,31 @@ impl Answer {
         }
     }
 
-    fn open(&mut self, provider_id: String, name: String, ids: &dyn Ids, out: &mut Vec<Kind>) {
+    fn open(&mut self, provider_id: String, mut name: String, ids: &dyn Ids, out: &mut Vec<Kind>) {
+        self.let_go(out);
+        self.redactor.redact_in(&mut name);
         let id = CallId::fresh(ids);
         let args = Value::Object(Map::new());
         let call = ToolCall::new(id.clone(), name.clone(), args);
-        self.calls.insert(provider_id, self.parts.len());
+        let (at, tail) = (self.parts.len(), Tail::default());
+        self.calls.insert(provider_id, OpenCall { at, tail });
         self.parts.push(Part::Call(call));
         self.delta(self.parts.len() - 1, Fragment::Call { id, name }, out);
     }
 
-    fn complete(&mut self, id: &str, args: Value, state: Option<Value>, out: &mut Vec<Kind>) {
-        let Some(&at) = self.calls.get(id) else {
+    fn args(&mut self, at: usize, shown: String, out: &mut Vec<Kind>) {
+        if !shown.is_empty() {
+            self.delta(at, Fragment::Args(shown), out);
+        }
+    }
+
+    fn complete(&mut self, id: &str, mut args: Value, state: Option<Value>, out: &mut Vec<Kind>) {
+        let Some(OpenCall { at, tail }) = self.calls.get_mut(id) else {
             return;
         };
+        let (at, held) = (*at, tail.end(&self.redactor));
+        self.args(at, held, out);
+        self.redactor.redact_value(&mut args);
         if let Some(Part::Call(call)) = self.parts.get_mut(at) {
             call.args = args;
             call.provider_state = state;

@@ -69,6 +69,8 @@ fn edge(kind: &Kind) -> Option<Edge> {
         Kind::StepStarted { .. } => Some(edge!("step")),
         Kind::StepReset { .. } => Some(edge!("reset")),
         Kind::TurnContinued { .. } => Some(edge!("continue")),
+        Kind::ApprovalAsked { .. } => Some(edge!("ask")),
+        Kind::CallApproved { .. } => Some(edge!("approve")),
         Kind::CallStarted { .. } => Some(edge!("intent")),
         Kind::CallClosed { .. } => Some(edge!("result")),
         Kind::TurnFinished { reason, .. } => match reason {

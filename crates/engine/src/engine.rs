@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures_util::TryFutureExt;
 use samovar_core::command::Text;
 use samovar_core::journal::LogEntry;
+use samovar_core::redact;
 use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Agents, Bounds, Broken, Clock, Code, Command, Damages, Delivery, Error,
-    History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
+    Accepted, Action, Agents, Audit, Bounds, Broken, Clock, Code, Command, Damages, Delivery,
+    Error, History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
@@ -26,6 +27,7 @@ use crate::session::{Letter, Mailbox};
 use crate::settings::{Recovery, Settings};
 use crate::toolbox::Toolbox;
 
+mod approvals;
 mod call;
 mod copies;
 mod in_memory;
@@ -67,6 +69,8 @@ pub struct Ports {
     pub ids: Arc<dyn Ids>,
     /// Receives reports of damage.
     pub damages: Arc<dyn Damages>,
+    /// Receives the decisions about calls.
+    pub audit: Arc<dyn Audit>,
 }
 
 /// A caller that is about to submit work; see [`Engine::attend`].
@@ -78,6 +82,7 @@ pub struct Engine {
     bus: Arc<Bus>,
     stop_projector: CancellationToken,
     tasks: TaskTracker,
+    decided: approvals::Decided,
     /// Whether all is written out, so that a stop in a hurry and the one it overtakes do it once.
     is_closed: tokio::sync::Mutex<bool>,
 }
@@ -100,6 +105,9 @@ impl Engine {
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(projector.clone().run(stop_projector.clone()));
         tasks.spawn(bus.clone().relieve());
+        if shared.settings.recovery.runs_turns() {
+            tasks.spawn(approvals::Expiry::of_bus(&shared, &bus).run());
+        }
         match shared.settings.recovery {
             Recovery::EverySession => {
                 for session in &alive {
@@ -118,6 +126,7 @@ impl Engine {
             bus,
             stop_projector,
             tasks,
+            decided: approvals::Decided::default(),
             is_closed: tokio::sync::Mutex::new(false),
         }))
     }
@@ -126,7 +135,8 @@ impl Engine {
     ///
     /// # Errors
     /// The refusal, with its code.
-    pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
+    pub async fn submit(&self, mut command: Command) -> Result<Accepted, Error> {
+        redact::own().redact_action(&mut command.action);
         // Before the look whether it stops: a stop that comes later waits for what this begins.
         let _here = self.attend();
         self.parts.check(&command)?;
@@ -225,6 +235,11 @@ impl Engine {
         &self.parts.settings
     }
 
+    /// Refuses new work from here on; [`Engine::shutdown`] does so first.
+    pub fn accept_no_more(&self) {
+        self.parts.stopping.cancel();
+    }
+
     /// Whether it takes no new work.
     pub fn is_stopping(&self) -> bool {
         self.parts.stopping.is_cancelled()
@@ -233,7 +248,7 @@ impl Engine {
     /// Takes no new turns, gives those that run `drain` to end, then writes everything out. Turns
     /// that are not over by then are found by the next start.
     pub async fn shutdown(&self, drain: Duration) {
-        self.parts.stopping.cancel();
+        self.accept_no_more();
         failpoint!("drain.before");
         if tokio::time::timeout(drain, self.parts.running.none())
             .await

@@ -20,11 +20,14 @@ mod memory;
 mod modes;
 mod open_calls;
 mod parts;
+pub mod policy;
 mod posted;
 mod projection;
 mod projector;
 mod queue;
+mod recorder;
 mod recovered;
+mod rules;
 mod runner;
 mod session;
 mod settings;
@@ -37,10 +40,13 @@ pub use engine::{
     Resumption, TurnChoice,
 };
 pub use folder::{Folder, FolderFile};
+pub use gate::args_hash;
 pub use log::{FollowError, Follower};
 pub use modes::AgentModes;
 pub use open_calls::{CallWatch, OpenCall};
+pub use parts::not_recorded;
 pub use projector::Lag;
 pub use recovered::Recovered;
+pub use rules::{MAX_RULES, RuleBook};
 pub use settings::{Recovery, Resume, Retry, Settings};
 pub use toolbox::Toolbox;

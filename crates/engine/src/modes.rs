@@ -87,7 +87,13 @@ impl AgentModes {
         (!is_plain).then_some(mode)
     }
 
-    fn names(&self) -> String {
+    /// Whether there is a mode of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The names of all modes, for a person.
+    pub fn names(&self) -> String {
         let names: Vec<_> = self.0.keys().map(String::as_str).collect();
         names.join(", ")
     }

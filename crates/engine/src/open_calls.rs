@@ -1,17 +1,19 @@
-//! The open calls that are settled from outside, over all sessions: a caller settles one without
-//! knowing its session. Watchers learn which sessions' open calls have changed.
+//! The open calls that are settled from outside, and those that wait for a person's decision, over all
+//! sessions: a caller closes or decides one without knowing its session. Watchers learn which
+//! sessions' open calls have changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use samovar_core::{AgentPath, Broken, CallId, Journal, SessionId, ToolCall, TurnId};
+use samovar_core::approval::Asked;
+use samovar_core::{AgentPath, ApprovalId, Broken, CallId, Journal, SessionId, ToolCall, TurnId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::projector::read_open;
 use crate::turn::Turn;
 
-/// A call that waits to be settled from outside.
+/// A call that waits to be settled from outside, or for a person's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenCall {
     /// Its session.
@@ -20,8 +22,25 @@ pub struct OpenCall {
     pub turn: TurnId,
     /// The agent that asks.
     pub agent: AgentPath,
-    /// What is asked.
+    /// The call.
     pub call: ToolCall,
+    /// What a person is to decide about it; `None` if the call waits for its outcome.
+    pub asked: Option<Arc<Asked>>,
+}
+
+impl OpenCall {
+    /// Whether it waits for this.
+    pub(crate) fn is(&self, awaited: &Awaited) -> bool {
+        awaits(&self.call, self.asked.as_deref(), awaited)
+    }
+}
+
+fn awaits(call: &ToolCall, asked: Option<&Asked>, awaited: &Awaited) -> bool {
+    match (awaited, asked) {
+        (Awaited::Outcome(id), None) => call.id == *id,
+        (Awaited::Decision(id), Some(asked)) => asked.id == *id,
+        (Awaited::Outcome(_), Some(_)) | (Awaited::Decision(_), None) => false,
+    }
 }
 
 /// All of them. A view of the logs, made again at each start: a session is in it once it was in
@@ -30,11 +49,20 @@ pub struct OpenCall {
 pub(crate) struct OpenCalls {
     known: Mutex<HashMap<SessionId, SessionCalls>>,
     /// The turns of calls that are about to be kept, for clients that close one as soon as they see it.
-    coming: Mutex<HashMap<CallId, TurnId>>,
+    coming: Mutex<HashMap<Awaited, TurnId>>,
     /// Locked after `known`.
     watchers: Mutex<Vec<Weak<Watched>>>,
     /// Sessions that a former run left and that were not in memory since, as far as was looked.
     pub(crate) unread: tokio::sync::Mutex<Vec<SessionId>>,
+}
+
+/// What a client or a person closes or decides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Awaited {
+    /// The outcome of a call.
+    Outcome(CallId),
+    /// The decision about one.
+    Decision(ApprovalId),
 }
 
 /// What waits in one session, by turn; ids of turns are made in the order of time.
@@ -43,7 +71,23 @@ type SessionCalls = BTreeMap<TurnId, TurnCalls>;
 #[derive(Clone, PartialEq)]
 struct TurnCalls {
     agent: AgentPath,
-    calls: Vec<ToolCall>,
+    calls: Vec<(ToolCall, Option<Arc<Asked>>)>,
+}
+
+impl TurnCalls {
+    fn of(agent: AgentPath, turn: &Turn) -> Self {
+        let outside = turn.outside_calls().map(|call| (call.clone(), None));
+        let undecided = turn.undecided();
+        let undecided =
+            undecided.map(|(call, asked)| (call.clone(), Some(Arc::new(asked.clone()))));
+        let calls = outside.chain(undecided).collect();
+        Self { agent, calls }
+    }
+
+    fn awaits(&self, awaited: &Awaited) -> bool {
+        let mut calls = self.calls.iter();
+        calls.any(|(call, asked)| awaits(call, asked.as_deref(), awaited))
+    }
 }
 
 /// What a watcher has not seen yet.
@@ -57,10 +101,13 @@ struct Watched {
 impl OpenCalls {
     /// Takes in that a turn is about to wait for calls.
     pub(crate) fn expect(&self, turn_id: &TurnId, turn: &Turn) {
-        let mut calls = turn.outside_calls().peekable();
-        if calls.peek().is_some() {
-            let calls = calls.map(|call| (call.id.clone(), turn_id.clone()));
-            lock(&self.coming).extend(calls);
+        let outside = turn.outside_calls();
+        let outside = outside.map(|call| Awaited::Outcome(call.id.clone()));
+        let undecided = turn.undecided();
+        let undecided = undecided.map(|(_, asked)| Awaited::Decision(asked.id.clone()));
+        let mut awaited = outside.chain(undecided).peekable();
+        if awaited.peek().is_some() {
+            lock(&self.coming).extend(awaited.map(|awaited| (awaited, turn_id.clone())));
         }
     }
 
@@ -72,12 +119,10 @@ impl OpenCalls {
         agent: &AgentPath,
         turn: &Turn,
     ) {
-        let calls: Vec<_> = turn.outside_calls().cloned().collect();
-        if calls.is_empty() {
+        let waiting = TurnCalls::of(agent.clone(), turn);
+        if waiting.calls.is_empty() {
             return self.forget(session, turn_id);
         }
-        let agent = agent.clone();
-        let waiting = TurnCalls { agent, calls };
         let mut known = self.lock();
         let of_session = known.entry(session.clone()).or_default();
         if of_session.get(turn_id) != Some(&waiting) {
@@ -113,21 +158,21 @@ impl OpenCalls {
         });
     }
 
-    /// The session of a call, if that is known.
-    pub(crate) fn session_of(&self, call: &CallId) -> Option<SessionId> {
+    /// The session of what is awaited, if that is known.
+    pub(crate) fn session_of(&self, awaited: &Awaited) -> Option<SessionId> {
         let known = self.lock();
-        let has = |waiting: &SessionCalls| turn_with(waiting, call).is_some();
+        let has = |waiting: &SessionCalls| turn_with(waiting, awaited).is_some();
         let found = known.iter().find(|(_, waiting)| has(waiting));
         found.map(|(session, _)| session.clone())
     }
 
-    /// The turn of a session that waits for a call.
-    pub(crate) fn turn_of(&self, session: &SessionId, call: &CallId) -> Option<TurnId> {
+    /// The turn of a session that waits for this.
+    pub(crate) fn turn_of(&self, session: &SessionId, awaited: &Awaited) -> Option<TurnId> {
         let known = self.lock();
         let known = known
             .get(session)
-            .and_then(|waiting| turn_with(waiting, call));
-        known.or_else(|| lock(&self.coming).get(call).cloned())
+            .and_then(|waiting| turn_with(waiting, awaited));
+        known.or_else(|| lock(&self.coming).get(awaited).cloned())
     }
 
     /// All that are known, those of the oldest turn first.
@@ -153,19 +198,19 @@ impl OpenCalls {
     }
 }
 
-fn turn_with(waiting: &SessionCalls, call: &CallId) -> Option<TurnId> {
-    let has = |turn: &TurnCalls| turn.calls.iter().any(|open| open.id == *call);
-    let found = waiting.iter().find(|(_, turn)| has(turn));
+fn turn_with(waiting: &SessionCalls, awaited: &Awaited) -> Option<TurnId> {
+    let found = waiting.iter().find(|(_, turn)| turn.awaits(awaited));
     found.map(|(turn, _)| turn.clone())
 }
 
 fn list(session: &SessionId, waiting: &SessionCalls) -> impl Iterator<Item = OpenCall> {
     waiting.iter().flat_map(move |(turn, waiting)| {
-        waiting.calls.iter().map(move |call| OpenCall {
+        waiting.calls.iter().map(move |(call, asked)| OpenCall {
             session: session.clone(),
             turn: turn.clone(),
             agent: waiting.agent.clone(),
             call: call.clone(),
+            asked: asked.clone(),
         })
     })
 }
@@ -186,10 +231,9 @@ pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<Ope
         });
         turns[at].2.apply(&event.kind);
     }
-    let waiting = turns.into_iter().map(|(turn, agent, state)| {
-        let calls = state.outside_calls().cloned().collect();
-        (turn, TurnCalls { agent, calls })
-    });
+    let waiting = turns
+        .into_iter()
+        .map(|(turn, agent, state)| (turn, TurnCalls::of(agent, &state)));
     let waiting: SessionCalls = waiting.collect();
     Ok(list(session, &waiting).collect())
 }

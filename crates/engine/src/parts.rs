@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use samovar_core::audit::Audit;
 use samovar_core::{
     Action, Agent, Agents, Bounds, Broken, Clock, Code, Command, Damages, Error, History, Ids,
     Journal, Model, Models, SessionId,
@@ -37,6 +38,8 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
     pub(crate) damages: Arc<dyn Damages>,
+    /// Receives the rules that people make; the calls' decisions reach it through the projector.
+    pub(crate) audit: Arc<dyn Audit>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) running: RunningTurns,
@@ -69,10 +72,10 @@ impl Parts {
             clock,
             ids,
             damages,
+            audit,
         } = ports;
         let projector = Projector::new(
-            history.clone(),
-            journal.clone(),
+            (journal.clone(), history.clone(), audit.clone()),
             clock.clone(),
             damages.clone(),
             &settings,
@@ -89,6 +92,7 @@ impl Parts {
             clock,
             ids,
             damages,
+            audit,
             projector: Arc::new(projector),
             open_calls: Arc::default(),
             running: RunningTurns::new(),
@@ -125,6 +129,7 @@ impl Parts {
             clock: self.clock.clone(),
             ids: self.ids.clone(),
             damages: Arc::new(()),
+            audit: self.audit.clone(),
             projector: self.projector.clone(),
             open_calls: Arc::default(),
             running: self.running.clone(),
@@ -144,8 +149,12 @@ impl Parts {
         let (starts_work, concerns_turns, adds) = match command.action {
             Action::Post { .. } | Action::Continue => (true, true, true),
             Action::Open { .. } => (true, false, true),
-            Action::Settle { .. } | Action::Cancel { .. } => (false, true, false),
-            Action::Change { .. } | Action::Undo => (false, false, true),
+            Action::Settle { .. } | Action::Decide { .. } | Action::Cancel { .. } => {
+                (false, true, false)
+            }
+            Action::Change { .. } | Action::Undo | Action::UndoWithFiles { .. } => {
+                (false, false, true)
+            }
             Action::Close | Action::CloseEmpty => (false, false, false),
         };
         if adds && self.damages.is_damaged(&command.session) {
@@ -205,6 +214,17 @@ pub(crate) fn refusal(broken: Broken) -> Error {
             Error::new(Code::StoreFailed, why)
         }
     }
+}
+
+/// The failure of the audit: what it was to record is in force.
+pub fn not_recorded(broken: &Broken) -> Error {
+    tracing::error!(%broken, "the audit");
+    let code = match broken {
+        Broken::Full(_) => Code::StoreFull,
+        Broken::Starved(_) => Code::Unavailable,
+        Broken::ReadOnly(_) | Broken::Io(_) | Broken::Damaged(_) => Code::StoreFailed,
+    };
+    Error::new(code, locale::store::not_recorded(broken))
 }
 
 /// The refusal of what is asked of a session that is not there.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use samovar_core::event::{Entry, Group};
 use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
-use samovar_core::{ContextLimit, Event, Kind, Message, Millis, Seq, SessionId, Title, Usage};
+use samovar_core::{
+    Approval, ContextLimit, Event, Kind, Message, Millis, Seq, SessionId, Title, Usage,
+};
 use serde_json::Map;
 
 use crate::log::MASTER;
@@ -53,6 +55,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
             .unwrap_or(MASTER)
             .to_owned(),
         system_prompt: None,
+        approval: None,
         metadata: Map::from_iter([("recovered".to_owned(), true.into())]),
         at: first.map(|event| event.at).unwrap_or_default(),
     };
@@ -67,11 +70,13 @@ fn change(event: &Event) -> Option<Change> {
             route,
             metadata,
             system_prompt,
+            approval,
         } => Some(Change::Open {
             model: model.clone(),
             route: route.clone(),
             agent: agent.name().to_owned(),
             system_prompt: system_prompt.clone(),
+            approval: *approval,
             metadata: metadata.clone(),
             at,
         }),
@@ -79,10 +84,12 @@ fn change(event: &Event) -> Option<Change> {
             model,
             route,
             title,
+            approval,
         } => Some(Change::Set {
             model: model.clone(),
             route: route.clone(),
             title: title.clone(),
+            approval: *approval,
             at,
         }),
         Kind::SessionClosed => Some(Change::Close),
@@ -113,6 +120,7 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::MessageStarted { .. }
         | Kind::Delta { .. }
         | Kind::PartAdded { .. }
+        | Kind::ApprovalAsked { .. }
         | Kind::CallApproved { .. }
         | Kind::UiEvent { .. }
         | Kind::CallStarted { .. }
@@ -208,6 +216,7 @@ pub(crate) fn overlay_session(
                 route,
                 agent,
                 system_prompt,
+                approval,
                 metadata,
                 at,
             } => {
@@ -218,6 +227,7 @@ pub(crate) fn overlay_session(
                     title: Title::of_metadata(&metadata),
                     agent,
                     system_prompt,
+                    approval,
                     metadata,
                     created_at: at,
                     updated_at: at,
@@ -232,10 +242,11 @@ pub(crate) fn overlay_session(
                 model,
                 route,
                 title,
+                approval,
                 at,
             } => {
                 let model = model.map(|model| (model, route));
-                set(row.as_mut(), model, title, at);
+                set(row.as_mut(), model, (title, approval), at);
             }
             Change::Close => row = None,
             Change::Put { message, .. } => {
@@ -262,10 +273,11 @@ pub(crate) fn overlay_session(
 fn set(
     row: Option<&mut SessionRow>,
     model: Option<(String, Option<String>)>,
-    title: Option<Title>,
+    (title, approval): (Option<Title>, Option<Approval>),
     at: Millis,
 ) {
     let Some(row) = row else { return };
+    row.approval = approval.or(row.approval);
     if let Some((model, route)) = model {
         (row.model, row.route, row.context) = (model, route, None);
     }

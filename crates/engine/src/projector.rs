@@ -5,11 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use samovar_core::audit::Audit;
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
-use samovar_core::{
-    Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId, failpoint,
-};
+use samovar_core::{Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,12 +19,15 @@ use crate::projection;
 use self::catch_up::Unprojected;
 use self::claims::{Claims, ProjectedIds};
 use self::last::LastEvents;
+use self::recording::Recording;
 use self::spent::Spent;
 
 mod catch_up;
 mod claims;
 mod last;
+mod recording;
 mod spent;
+mod sync;
 
 pub(crate) use catch_up::{read_kept, read_open};
 pub(crate) use claims::Claim;
@@ -41,8 +43,13 @@ const MAX_BATCH: usize = 256;
 pub(crate) struct Projector {
     history: Arc<dyn History>,
     journal: Arc<dyn Journal>,
+    audit: Arc<dyn Audit>,
     clock: Arc<dyn Clock>,
     damages: Arc<dyn Damages>,
+    /// Held while something is appended to the audit.
+    recording: tokio::sync::Mutex<()>,
+    /// How long a deletion waits for the audit.
+    read_wait: Duration,
     retention: Duration,
     sync_every: Duration,
     state: Mutex<Backlog>,
@@ -50,7 +57,6 @@ pub(crate) struct Projector {
     claims: Claims,
 }
 
-#[derive(Default)]
 struct Backlog {
     /// What a former run left to do; it comes first.
     left: Unprojected,
@@ -69,6 +75,8 @@ struct Backlog {
     spent: Spent,
     /// What happened last in turns that are not over.
     last: LastEvents,
+    /// What is on its way to the audit.
+    recording: Recording,
     /// The sessions that are being read from the stores, and what of them was written meanwhile.
     loading: HashMap<SessionId, Option<(LogNo, Seq)>>,
     /// Since when the history cannot be written.
@@ -116,6 +124,22 @@ impl Drop for Loading<'_> {
 }
 
 impl Backlog {
+    fn new(recording: Recording) -> Self {
+        Self {
+            left: Unprojected::default(),
+            dirty: VecDeque::new(),
+            waiting: HashMap::new(),
+            taken: 0,
+            done: HashMap::new(),
+            unsynced: HashMap::new(),
+            spent: Spent::default(),
+            last: LastEvents::default(),
+            recording,
+            loading: HashMap::new(),
+            failed_since: None,
+        }
+    }
+
     /// Puts back what could not be written, in its order.
     fn give_back(&mut self, logs: Vec<Waiting>) {
         for log in logs.into_iter().rev() {
@@ -132,6 +156,7 @@ impl Backlog {
         if let Some(done) = self.done.get_mut(&log) {
             done.at = at.max(done.at);
         }
+        self.recording.is_projected(log, at);
         if let Some(written) = self.loading.get_mut(session) {
             *written = Some((log, at));
         }
@@ -158,20 +183,22 @@ struct Progress {
 
 impl Projector {
     pub(crate) fn new(
-        history: Arc<dyn History>,
-        journal: Arc<dyn Journal>,
+        (journal, history, audit): (Arc<dyn Journal>, Arc<dyn History>, Arc<dyn Audit>),
         clock: Arc<dyn Clock>,
         damages: Arc<dyn Damages>,
         settings: &crate::Settings,
     ) -> Self {
         let (progress, _) = watch::channel(Progress::default());
         let (retention, sync_every) = (settings.retention, settings.sync_every);
-        let state = Mutex::default();
+        let state = Mutex::new(Backlog::new(Recording::new(settings.approval)));
         Self {
             history,
             journal,
+            audit,
             clock,
             damages,
+            recording: tokio::sync::Mutex::default(),
+            read_wait: settings.read_wait,
             retention,
             sync_every,
             state,
@@ -221,6 +248,7 @@ impl Projector {
     /// Notes that a log has durable events which the history lacks.
     pub(crate) fn mark(&self, log: &Log) {
         if log.keeping() == Keeping::Memory {
+            self.take_in_memory(log);
             return;
         }
         let number = log.number();
@@ -342,6 +370,7 @@ impl Projector {
     async fn pass(&self) -> Result<(), Broken> {
         let marked = self.progress.borrow().marked;
         self.spend().await;
+        self.record().await?;
         self.bring_in().await?;
         let mut left = self.state().dirty.len();
         while left > 0 {
@@ -398,7 +427,10 @@ impl Projector {
                 }
                 Err(broken) => return Err(broken),
             };
-            self.state().last.note(&log.session, &events);
+            let mut state = self.state();
+            state.last.note(&log.session, &events);
+            state.recording.take(&log.session, log.number, &events);
+            drop(state);
             let Some(projection) = projection::project(&log.session, &events) else {
                 continue;
             };
@@ -406,6 +438,8 @@ impl Projector {
             positions.push((log, projection.up_to, is_closed));
             projections.push(projection);
         }
+        // First: a position of the history says that the audit is as far.
+        self.record().await?;
         if projections.is_empty() {
             return Ok(());
         }
@@ -469,32 +503,6 @@ impl Projector {
             }
         }
         Ok(left_out)
-    }
-
-    /// Makes the history durable, tells the journal, and lets it remove what is old.
-    async fn settle(&self) {
-        self.spend().await;
-        let marks: Vec<_> = {
-            let mut state = self.state();
-            state.unsynced.drain().collect()
-        };
-        if !marks.is_empty() {
-            if let Err(broken) = self.history.sync().await {
-                tracing::error!(%broken, "the history cannot be synced; the journal keeps its rows");
-                let mut state = self.state();
-                for (log, seq) in marks {
-                    state.unsynced.entry(log).or_insert(seq);
-                }
-                return;
-            }
-            self.journal.projected(marks);
-            failpoint!("mark.after");
-        }
-        let retention = i64::try_from(self.retention.as_millis()).unwrap_or(i64::MAX);
-        let before = Millis(self.clock.now().0.saturating_sub(retention));
-        if let Err(broken) = self.journal.sweep(before).await {
-            tracing::error!(%broken, "the journal cannot be swept");
-        }
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use samovar_core::approval::{Answer, EXPIRED};
 use samovar_core::error::FaultCode;
+use samovar_core::redact;
 use samovar_core::{
-    Accepted, Agent, AgentPath, Author, Broken, CallId, Closer, Code, ContextLimit, Entry, Error,
-    Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall, ToolSpec, TurnId,
+    Accepted, Agent, AgentPath, ApprovalId, Author, Broken, CallId, Closer, Code, ContextLimit,
+    Entry, Error, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall,
+    ToolSpec, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -42,6 +45,8 @@ pub(crate) use retry::RetryTime;
 pub(crate) enum Input {
     /// Close a call: for a client, which hears whether that was accepted, or at a child's end.
     Settle(CallId, Outcome, Option<Reply>),
+    /// A person's decision about a call.
+    Decide(ApprovalId, Answer, Reply),
     /// Stop, after those that the turn waits for.
     Cancel(Cancel),
 }
@@ -255,7 +260,9 @@ impl Runner {
         );
     }
 
-    fn note_by(&mut self, author: Author, kind: Kind) {
+    fn note_by(&mut self, author: Author, mut kind: Kind) {
+        // Before anything is made of it: the journal, the history, streams and the turn agree.
+        redact::own().redact_kind(&mut kind);
         self.turn.apply(&kind);
         self.pending.push(self.draft(author, kind));
         if self.turn.is_over() && self.result.is_none() {
@@ -425,6 +432,26 @@ impl Runner {
         Ok(())
     }
 
+    /// Takes in a decision about a call that waits for it. The sender hears once it is kept.
+    async fn decide(
+        &mut self,
+        approval: &ApprovalId,
+        given: Answer,
+        reply: Reply,
+    ) -> Result<(), Broken> {
+        let author = decider(&given);
+        let Some(kinds) = self.turn.decision(approval, given) else {
+            refuse_decision(approval, reply);
+            return Ok(());
+        };
+        for kind in kinds {
+            self.note_by(author, kind);
+        }
+        self.keep().await?;
+        answer(reply, Ok(Accepted::Decided));
+        Ok(())
+    }
+
     /// Closes the call that a child has answered, with the next commit: the child's end is kept
     /// already.
     fn note_child_end(&mut self, call: CallId, outcome: Outcome) {
@@ -492,6 +519,26 @@ pub(crate) fn answer(reply: Reply, what: Result<Accepted, Error>) {
 pub(crate) fn not_open(call: &CallId) -> Error {
     let why = locale::call::not_open(call);
     Error::new(Code::UnknownCall, why)
+}
+
+/// Who causes the facts of a decision.
+pub(crate) fn decider(given: &Answer) -> Author {
+    if given.by == EXPIRED {
+        Author::System
+    } else {
+        Author::User
+    }
+}
+
+/// The refusal of a decision that no call waits for.
+pub(crate) fn not_asked(approval: &ApprovalId) -> Error {
+    let why = locale::approval::unknown(locale::quoted(approval.as_str()));
+    Error::new(Code::UnknownApproval, why)
+}
+
+/// Refuses a decision.
+pub(crate) fn refuse_decision(approval: &ApprovalId, reply: Reply) {
+    answer(reply, Err(not_asked(approval)));
 }
 
 /// Refuses to close a call.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::event::Fault;
+use samovar_core::redact;
 use samovar_core::{
-    Accepted, Action, AgentPath, Author, Bill, Broken, Code, Command, Error, Event, FinishReason,
-    Kind, Role, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
+    Accepted, Action, AgentPath, Approval, Author, Bill, Broken, Command, Error, Event,
+    FinishReason, Kind, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
 };
-use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
@@ -26,9 +26,11 @@ use self::children::FromTurns;
 use self::post::Post;
 use self::resent::Recent;
 use self::turns::{LiveState, LiveTurns};
+use self::undo::Reach;
 
 pub(crate) use self::turns::{Slot, Slots};
 
+mod awaited;
 mod children;
 mod current;
 mod fold;
@@ -39,6 +41,8 @@ mod post;
 mod recovery;
 mod resent;
 mod turns;
+mod undo;
+mod waking;
 
 /// Commands of clients that wait for a turn's attention, at most.
 const MAX_INPUTS: usize = 32;
@@ -97,6 +101,8 @@ struct OpenSession {
     model: String,
     /// What its client tells its own agent.
     system_prompt: Option<SystemPrompt>,
+    /// The approval level of its turns; none for the server's.
+    approval: Option<Approval>,
     queue: Queue,
     live: LiveTurns,
     /// How many children of turns live.
@@ -228,6 +234,9 @@ impl Mailbox {
             Letter::Command(command, reply) => {
                 let Command { action, by, .. } = *command;
                 tracing::debug!(session = %self.id, ?by, "command");
+                if let Err(refused) = self.check_level(&action, &by) {
+                    return answer(reply, Err(refused));
+                }
                 self.decide(action, reply).await;
             }
         }
@@ -240,8 +249,10 @@ impl Mailbox {
                 metadata,
                 agent,
                 system_prompt,
+                approval,
             } => {
-                let opened = self.create(model, metadata, agent, system_prompt).await;
+                let created = self.create(model, metadata, agent, system_prompt, approval);
+                let opened = created.await;
                 answer(reply, opened.map(|()| Accepted::Opened));
             }
             Action::Post {
@@ -263,12 +274,23 @@ impl Mailbox {
                 answer(reply, posted);
                 failpoint!("reply.after");
             }
-            Action::Change { model, title } => {
-                let changed = self.change(model, title).await;
+            Action::Change {
+                model,
+                title,
+                approval,
+            } => {
+                let changed = self.change(model, title, approval).await;
                 answer(reply, changed.map(|()| Accepted::Changed));
             }
-            Action::Undo => answer(reply, self.undo().await),
+            Action::Undo => answer(reply, self.undo(Reach::Messages).await),
+            Action::UndoWithFiles { turn } => {
+                answer(reply, self.undo(Reach::Files { only: turn }).await);
+            }
             Action::Settle { call, outcome } => self.settle(call, outcome, reply).await,
+            Action::Decide {
+                approval,
+                answer: given,
+            } => self.decide_call(approval, given, reply).await,
             Action::Continue => answer(reply, self.tell_to_go_on()),
             Action::Cancel { turn } => self.cancel(turn, reply).await,
             Action::Close => self.close(reply).await,
@@ -283,8 +305,13 @@ impl Mailbox {
         unknown(&self.id)
     }
 
-    /// Keeps a change. A turn that has begun goes on with the model that it began with.
-    async fn change(&mut self, model: Option<String>, title: Option<Title>) -> Result<(), Error> {
+    /// Keeps a change. A turn that has begun goes on with what it began with.
+    async fn change(
+        &mut self,
+        model: Option<String>,
+        title: Option<Title>,
+        approval: Option<Approval>,
+    ) -> Result<(), Error> {
         let missing = self.missing();
         let Some(open) = self.open.as_mut().filter(|open| open.closing.is_empty()) else {
             return Err(missing);
@@ -294,77 +321,23 @@ impl Mailbox {
             self.parts.models.look_for(model).await;
             new_route = self.parts.models.resolve(model)?.route_beside(model);
         }
-        if model.is_none() && title.is_none() {
+        if model.is_none() && title.is_none() && approval.is_none() {
             return Ok(());
         }
         let changed = Kind::SessionChanged {
             model: model.clone(),
             route: new_route.clone(),
             title,
+            approval,
         };
         let draft = Draft::new(None, Author::User, changed);
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.mark(&open.log);
+        open.approval = approval.or(open.approval);
         if let Some(model) = model {
             open.has_model(new_route.unwrap_or(model), &kept);
         }
         Ok(())
-    }
-
-    /// Takes the last turn out of the conversation: what the model is shown next, what readers of the
-    /// history see, and what is remembered of its message's id.
-    async fn undo(&mut self) -> Result<Accepted, Error> {
-        let missing = self.missing();
-        let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
-            return Err(missing);
-        };
-        if !open.live.is_empty() || !open.queue.is_empty() {
-            let why = locale::session::busy(&self.id);
-            return Err(Error::new(Code::SessionBusy, why));
-        }
-        // Only the history knows the turns that are over; what it lacks might be the last one.
-        if !self
-            .parts
-            .projector
-            .caught_up(self.parts.settings.read_wait)
-            .await
-        {
-            return Err(Error::new(
-                Code::StoreFull,
-                locale::session::not_caught_up(),
-            ));
-        }
-        let last = self.parts.history.last_turn(&self.id).await;
-        let Some(last) = last.map_err(refusal)? else {
-            let why = locale::session::nothing_to_undo(&self.id);
-            return Err(Error::new(Code::UnknownTurn, why));
-        };
-        let undone = Kind::TurnUndone {
-            below: last.below,
-            messages: last.messages,
-        };
-        let draft = Draft::new(Some(last.turn.clone()), Author::User, undone);
-        let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
-        self.parts.projector.mark(&open.log);
-        // What was taken back is never shown again, even if nothing can be read in its place.
-        let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
-            tracing::error!(session = %self.id, %broken, "a conversation is lost");
-            Transcript::default()
-        });
-        if let Some(open) = &mut self.open {
-            open.transcript = transcript;
-            open.weigh();
-            open.recent.forget(&last.turn);
-        }
-        Ok(Accepted::Undone {
-            turn: last.turn,
-            // What the server said in its place is not the person's.
-            text: if last.said.role == Role::User {
-                last.said.text()
-            } else {
-                String::new()
-            },
-        })
     }
 
     /// Ends a turn that never began.
@@ -408,9 +381,13 @@ impl Mailbox {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let draft = |(author, kind)| Draft {
-            agent: Some(agent.clone()),
-            ..Draft::new(Some(turn.clone()), author, kind)
+        let redactor = redact::own();
+        let draft = |(author, mut kind)| {
+            redactor.redact_kind(&mut kind);
+            Draft {
+                agent: Some(agent.clone()),
+                ..Draft::new(Some(turn.clone()), author, kind)
+            }
         };
         let (result, drafted) = result.unzip();
         let drafts: Vec<_> = facts.into_iter().map(draft).chain(drafted).collect();
@@ -440,6 +417,7 @@ impl OpenSession {
             log,
             model,
             system_prompt,
+            approval: None,
             queue: Queue::default(),
             live: LiveTurns::default(),
             slots: Slots::default(),

@@ -6,6 +6,8 @@ use samovar_core::{Approval, Limits, Reminders, SystemPrompt};
 
 use crate::folder::Folder;
 use crate::modes::AgentModes;
+use crate::policy::Policy;
+use crate::rules::RuleBook;
 
 /// How the engine behaves. Everything that grows has its bound here.
 #[derive(Clone, Debug)]
@@ -66,6 +68,14 @@ pub struct Settings {
     pub for_ui: Vec<String>,
     /// What the person may be doing, and what agents may not do meanwhile.
     pub agent_modes: AgentModes,
+    /// What the configuration says of calls.
+    pub policy: Policy,
+    /// What people have allowed for good.
+    pub rules: RuleBook,
+    /// How long a call waits for a person's decision before it is denied.
+    pub approval_expiry: Duration,
+    /// Whether no person can be asked about calls: what would be asked about is denied.
+    pub is_unattended: bool,
 }
 
 impl Settings {
@@ -110,6 +120,10 @@ impl Default for Settings {
             for_people: Vec::new(),
             for_ui: Vec::new(),
             agent_modes: AgentModes::default(),
+            policy: Policy::default(),
+            rules: RuleBook::default(),
+            approval_expiry: Duration::from_mins(30),
+            is_unattended: false,
         }
     }
 }
@@ -173,7 +187,7 @@ pub enum Recovery {
 
 impl Recovery {
     /// Whether turns begin, end and go on at all.
-    pub(crate) fn runs_turns(self) -> bool {
+    pub fn runs_turns(self) -> bool {
         match self {
             Self::EverySession | Self::UsedSessions => true,
             Self::NoTurns => false,

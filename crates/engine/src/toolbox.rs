@@ -7,14 +7,19 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use jsonschema::Validator;
+use samovar_core::approval::Previewed;
 use samovar_core::tool::{MAX_UI_EVENT_BYTES, UiEvent};
 use samovar_core::{
-    CallContext, Closer, Effect, Error, Future, Outcome, Probed, Status, ToolCall, ToolReply,
-    ToolSpec, Toolset,
+    Approval, CallContext, CallFacts, Closer, Effect, Error, FileChanges, Future, Grant, Outcome,
+    Probed, Reach, SessionId, Status, ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use samovar_locale as locale;
 use serde_json::Value;
 use tokio::task::JoinError;
+
+use crate::gate::{self, Known, Subject, Verdict};
+use crate::policy::Policy;
+use crate::settings::Settings;
 
 /// Bytes of a tool's name, at most: what every provider takes.
 const MAX_NAME_BYTES: usize = 64;
@@ -27,6 +32,8 @@ pub struct Toolbox {
     shelf: RwLock<Arc<CurrentTools>>,
     /// The toolbox whose tools it has too.
     below: Option<Arc<Toolbox>>,
+    /// What its tools changed in files.
+    changes: OnceLock<Arc<dyn FileChanges>>,
 }
 
 /// What happens when a tool's name is taken.
@@ -48,7 +55,18 @@ pub(crate) struct Tool {
     pub(crate) spec: Arc<ToolSpec>,
     /// Made once, by the first call at the latest.
     validator: OnceLock<Result<Validator, String>>,
+    /// As in [`Grant::identity`](samovar_core::Grant).
+    identity: Option<String>,
     toolset: Arc<dyn Toolset>,
+}
+
+/// What a turn brings to the gate.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Allowed<'a> {
+    /// What a person has allowed for the rest of it.
+    pub(crate) grants: &'a [Grant],
+    /// The name of its mode.
+    pub(crate) mode: Option<&'a str>,
 }
 
 impl Toolbox {
@@ -59,6 +77,30 @@ impl Toolbox {
         Self {
             shelf: RwLock::default(),
             below: Some(below),
+            changes: OnceLock::new(),
+        }
+    }
+
+    /// The same with what its tools change in files, to be taken back.
+    #[must_use]
+    pub fn with_changes(self, changes: Arc<dyn FileChanges>) -> Self {
+        Self {
+            changes: changes.into(),
+            ..self
+        }
+    }
+
+    /// Forgets that files of a session were being restored when the server stopped.
+    pub async fn give_up_undo(&self, session: &SessionId) {
+        self.changes().forget(session, &[]).await;
+    }
+
+    /// What its tools, and those below, changed in files.
+    pub(crate) fn changes(&self) -> Arc<dyn FileChanges> {
+        match (self.changes.get(), &self.below) {
+            (Some(changes), _) => changes.clone(),
+            (None, Some(below)) => below.changes(),
+            (None, None) => Arc::new(()),
         }
     }
 
@@ -153,6 +195,17 @@ impl Toolbox {
         was_there
     }
 
+    /// The tools of which no call can run on this machine, with the reason. May block for some
+    /// milliseconds the first time.
+    pub fn unavailable(&self) -> BTreeMap<String, String> {
+        let current = self.shelf();
+        let lacking = current.tools.iter().filter_map(|(name, tool)| {
+            let why = tool.toolset.unavailable()?;
+            Some((name.clone(), why))
+        });
+        lacking.collect()
+    }
+
     /// The tools as a model sees them, in a stable order.
     pub fn specs(&self) -> Arc<[Arc<ToolSpec>]> {
         self.shelf().specs.clone()
@@ -182,6 +235,11 @@ impl CurrentTools {
             all.map(|(name, tool)| (name.clone(), tool.clone()))
                 .collect(),
         )
+    }
+
+    /// The tool of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(name).map(Arc::as_ref)
     }
 
     /// Whether there is a tool of this name.
@@ -221,10 +279,88 @@ impl CurrentTools {
 impl Tool {
     fn new(spec: Arc<ToolSpec>, toolset: &Arc<dyn Toolset>) -> Self {
         Self {
+            identity: gate::identity(&spec, toolset.target().as_deref()),
             spec,
             validator: OnceLock::new(),
             toolset: toolset.clone(),
         }
+    }
+
+    /// What stands under its name; `None` for one that is part of the server.
+    pub(crate) fn identity(&self) -> Option<&str> {
+        self.identity.as_deref()
+    }
+
+    /// Where its calls are sent.
+    pub(crate) fn target(&self) -> Option<String> {
+        self.toolset.target()
+    }
+
+    /// What the gate says of a call at an approval level, for a turn in which a person has `allowed`
+    /// some already.
+    pub(crate) fn judge(
+        &self,
+        call: &ToolCall,
+        level: Approval,
+        settings: &Settings,
+        allowed: &Allowed<'_>,
+    ) -> Verdict {
+        let reach = self.reach(call, &settings.policy);
+        let facts = self.facts(call);
+        let subject = self.subject(reach.as_ref(), facts.as_ref(), allowed.mode);
+        let rules = settings.rules.in_force();
+        let known = Known {
+            policy: &settings.policy,
+            grants: allowed.grants,
+            rules: &rules,
+        };
+        gate::judge(level, &subject, &known)
+    }
+
+    /// What a person can allow together with a call.
+    pub(crate) fn grant(&self, call: &ToolCall, policy: &Policy) -> Option<Grant> {
+        let reach = self.reach(call, policy);
+        let facts = self.facts(call);
+        gate::grant(&self.subject(reach.as_ref(), facts.as_ref(), None))
+    }
+
+    fn subject<'a>(
+        &'a self,
+        reach: Option<&'a Reach>,
+        facts: Option<&'a CallFacts>,
+        mode: Option<&'a str>,
+    ) -> Subject<'a> {
+        Subject {
+            spec: &self.spec,
+            identity: self.identity(),
+            reach,
+            facts,
+            mode,
+        }
+    }
+
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        self.toolset.facts(&self.mended(call.clone()))
+    }
+
+    /// The part of the workspace that a call is about, if that can matter to the gate.
+    fn reach(&self, call: &ToolCall, policy: &Policy) -> Option<Reach> {
+        if self.spec.asks.is_none() && !policy.has_paths() {
+            return None;
+        }
+        self.toolset.reach(&self.mended(call.clone()))
+    }
+
+    /// What a call would do, for the person who decides about it. A tool that takes longer than a
+    /// moment to say so cannot be asked about.
+    pub(crate) async fn preview(&self, call: &ToolCall) -> Previewed {
+        let call = self.mended(call.clone());
+        let seen = tokio::time::timeout(FORESIGHT, self.toolset.preview(&call));
+        seen.await.unwrap_or_else(|_| {
+            let seconds = FORESIGHT.as_secs();
+            let why = format!("not run: what it would change could not be seen within {seconds} s");
+            Err(Outcome::failed(why))
+        })
     }
 
     fn validator(&self) -> Result<&Validator, &str> {

@@ -8,16 +8,18 @@ use samovar_core::event::Fault;
 use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
-    Approval, Bill, Bounds, CallId, Closer, Effect, FinishReason, Kind, Limits, Message, MessageId,
-    Outcome, Status, ToolCall, Usage, planted,
+    Approval, Bill, Bounds, CallId, Closer, Effect, FinishReason, Grant, Kind, Limits, Message,
+    MessageId, Outcome, Status, ToolCall, Usage, planted,
 };
 use serde_json::Value;
 
+use self::approvals::Approving;
 use self::asked::Asked;
 pub use self::place::{End, Place};
 use self::reminded::Reminded;
 use crate::budget::Hold;
 
+mod approvals;
 mod asked;
 mod place;
 mod reminded;
@@ -69,6 +71,8 @@ pub struct Turn {
     /// How many times in a row it continued after a server stop without a new fact in between.
     continuations: u32,
     calls: Vec<Open>,
+    /// What a person has allowed for the rest of it.
+    grants: Vec<Grant>,
     reminded: Reminded,
     place: Place,
     /// The model's last answer.
@@ -109,6 +113,8 @@ struct Open {
     state: CallState,
     /// What was kept before it began; none for what only reads.
     intent: Option<Intent>,
+    /// What a person was asked about it.
+    approving: Option<Box<Approving>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +127,8 @@ struct Intent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallState {
     Fresh,
+    /// A person is to decide whether it runs.
+    Undecided,
     Running,
     Outside,
     /// Open on the turn of another agent.
@@ -135,7 +143,7 @@ impl CallState {
     fn is_outside(self) -> bool {
         match self {
             Self::Outside | Self::Asked => true,
-            Self::Fresh | Self::Running | Self::Child | Self::Closed => false,
+            Self::Fresh | Self::Undecided | Self::Running | Self::Child | Self::Closed => false,
         }
     }
 }
@@ -166,6 +174,7 @@ impl Turn {
             hold: None,
             continuations: 0,
             calls: Vec::new(),
+            grants: Vec::new(),
             reminded: Reminded::default(),
             place: Place::default(),
             answer: None,
@@ -215,21 +224,10 @@ impl Turn {
             Kind::MessageFinished {
                 message, situation, ..
             } => self.said(message, situation.as_ref()),
-            Kind::CallStarted {
-                call,
-                effect,
-                closer,
-                probe,
-                ..
-            } => {
-                let intent = Intent {
-                    effect: *effect,
-                    closer: *closer,
-                    foreseen: probe.clone(),
-                };
-                self.start(call, intent);
-            }
-            Kind::CallClosed { call, outcome, .. } => self.close(call, outcome.status),
+            Kind::ApprovalAsked { .. }
+            | Kind::CallApproved { .. }
+            | Kind::CallStarted { .. }
+            | Kind::CallClosed { .. } => self.take_call(kind),
             Kind::TurnFinished { reason, fault, .. } => self.finish(reason, fault.as_ref()),
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
@@ -238,7 +236,6 @@ impl Turn {
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
-            | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
@@ -278,6 +275,7 @@ impl Turn {
             call: call.clone(),
             state: CallState::Fresh,
             intent: None,
+            approving: None,
         };
         self.calls = message.calls().map(fresh).collect();
         self.reminded.answered(self.calls.is_empty());
@@ -357,13 +355,9 @@ impl Turn {
         if self.asks_a_person() {
             return Step::Wait;
         }
-        let fresh = self
-            .calls
-            .iter()
-            .filter(|open| open.state == CallState::Fresh);
-        let fresh: Vec<ToolCall> = fresh.map(|open| open.call.clone()).collect();
-        if !fresh.is_empty() {
-            return Step::CallTools(fresh);
+        let startable = self.startable();
+        if !startable.is_empty() {
+            return Step::CallTools(startable);
         }
         let is_open = |open: &Open| open.state != CallState::Closed;
         if self.calls.iter().any(is_open) {
@@ -506,10 +500,11 @@ impl Turn {
         {
             self.iteration = iteration.saturating_sub(1);
         }
-        if let Kind::CallStarted { call, .. } = kind {
+        if let Kind::CallStarted { call, .. } | Kind::ApprovalAsked { call, .. } = kind {
             let open = self.calls.iter_mut().find(|open| open.call.id == *call);
             if let Some(open) = open {
                 (open.state, open.intent) = (CallState::Fresh, None);
+                open.approving = open.approving.take().filter(|known| known.is_allowed);
             }
         }
     }

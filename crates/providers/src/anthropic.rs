@@ -36,6 +36,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
     ask,
     key_header: Some("x-api-key"),
     models: |endpoint| endpoint.root_url(&["v1", "models"]),
+    reader: |spec| reader(spec, Fingerprint::new()),
 };
 
 fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> ModelCall {

@@ -31,6 +31,7 @@ const HEADERS: Headers = &[("accept", "text/event-stream, application/json")];
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "chat_completions",
     ask,
+    reader,
     key_header: None,
     models: |endpoint| endpoint.url(&["models"]),
 };

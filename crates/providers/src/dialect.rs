@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::endpoint::Endpoint;
 use crate::exchange::{self, ModelCall};
 use crate::fault::Fault;
+use crate::specs::ProviderSpec;
 use crate::text_calls;
 
 /// A dialect: how an endpoint is asked, and how its answers are read.
@@ -21,6 +22,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// Makes a request of a prompt, with the reader of its answer.
     pub(crate) ask: fn(Arc<Endpoint>, Prompt) -> ModelCall,
+    /// What an answer is read with whose request is not known.
+    pub(crate) reader: fn(&'static ProviderSpec) -> Box<dyn Reader>,
     /// The header that holds the bare key; `None` where it is a bearer token.
     pub(crate) key_header: Option<&'static str>,
     /// Where an endpoint lists its models.

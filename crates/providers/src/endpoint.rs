@@ -6,12 +6,12 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url};
 use samovar_core::error::FaultCode;
+use samovar_core::redact::Secret;
 use samovar_core::{Code, Error, ProviderEvent};
 use samovar_descriptors::{PATIENCE, stems_from_exhaustion};
 use samovar_locale as locale;
 
 use crate::fault::{Fault, cause};
-use crate::secret::Secret;
 use crate::specs::{ProviderSpec, Quirk};
 use crate::timeouts::{Limit, Timeouts};
 

@@ -1,10 +1,10 @@
 //! Providers: the services that can answer a prompt, and how to talk to each.
 //!
 //! Here: the table of providers ([`SPECS`]), the choice of a provider by a model's name
-//! ([`Registry`]), the dialects, one folder each, and [`external`], which lets an external agent
-//! drive a session. Not here: `demo`, the built-in rules, which the server passes to
-//! [`Registry::new`]; when and how often a model is called (the engine); and where keys come from
-//! (the caller that fills in [`ProviderConfig`]).
+//! ([`Registry`]), the dialects, one folder each, [`external`], which lets an external agent
+//! drive a session, and [`recorded`], which reads answers without a network. Not here: `demo`, the
+//! built-in rules, which the server passes to [`Registry::new`]; when and how often a model is
+//! called (the engine); and where keys come from (the caller that fills in [`ProviderConfig`]).
 //!
 //! A provider that speaks a known dialect is one row in `specs/table.rs`. A dialect is a folder
 //! whose root makes a [`Dialect`], to which a row points: it writes a body and brings a
@@ -13,6 +13,7 @@
 pub mod external;
 pub mod price;
 pub mod probe;
+pub mod recorded;
 pub mod registry;
 pub mod specs;
 pub mod unbuilt;
@@ -29,7 +30,6 @@ mod frames;
 mod http;
 mod json;
 mod results;
-mod secret;
 mod state;
 mod text_calls;
 mod timeouts;
@@ -40,7 +40,7 @@ pub use external::{EXTERNAL, External};
 pub use price::Price;
 pub use probe::{LocalModel, ProbeOutcome, ProbeReport, Probing, ServerProbe};
 pub use registry::{Access, Choice, DemoUse, ProviderConfig, Reason, Registry, Row};
-pub use secret::Secret;
+pub use samovar_core::redact::Secret;
 pub use specs::{Listing, ProviderSpec, SPECS};
 pub use timeouts::Timeouts;
 pub use unbuilt::{Alternative, Idle, IdleKey, UNBUILT, Unbuilt};

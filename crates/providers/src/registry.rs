@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use reqwest::Url;
 use samovar_core::provider::ModelKind;
+use samovar_core::redact::Secret;
 use samovar_core::{Error, Future, Model, Models, Provider};
 use samovar_locale as locale;
 use serde::Serialize;
@@ -23,7 +24,6 @@ use crate::endpoint::{Clients, Endpoint};
 use crate::external::{EXTERNAL, External};
 use crate::price::{FREE, Price};
 use crate::probe::Probing;
-use crate::secret::Secret;
 use crate::specs::{self, ProviderSpec, SPECS};
 use crate::timeouts::Timeouts;
 use crate::unbuilt::Unbuilt;

@@ -129,6 +129,7 @@ fn settings(of_server: &Settings) -> Settings {
         ..of_server.limits
     };
     Settings {
+        is_unattended: true,
         limits,
         approval: Approval::Auto,
         workspace_note: NOTE.trim().to_owned(),

@@ -2,8 +2,11 @@
 //! counts as none.
 
 mod agents;
+mod approvals;
+mod audit;
 mod budget;
 mod chat_global;
+mod dirs;
 mod relay;
 mod token;
 mod turns;
@@ -18,8 +21,12 @@ use clap_complete::Shell;
 use samovar_locale::help;
 
 pub(crate) use self::agents::{AgentFields, Agents, ChangeAgent, SessionAgent};
+pub(crate) use self::approvals::{AllowFor, Approvals};
+pub(crate) use self::audit::Audit;
+
 pub(crate) use self::budget::BudgetArgs;
 pub(crate) use self::chat_global::ChatGlobal;
+pub(crate) use self::dirs::{DirArgs, WALK};
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::token::Token;
 pub(crate) use self::turns::Turns;
@@ -61,12 +68,16 @@ pub(crate) enum Command {
     Tools(Tools),
     #[command(about = help::turns(), subcommand)]
     Turns(Turns),
+    #[command(about = help::approvals(), subcommand)]
+    Approvals(Approvals),
     #[command(about = help::agents(), subcommand)]
     Agents(Agents),
     #[command(about = help::models(), subcommand)]
     Models(Models),
     #[command(about = help::token(), subcommand)]
     Token(Token),
+    #[command(about = help::audit(), subcommand)]
+    Audit(Audit),
     #[command(about = help::stats())]
     Stats(Stats),
     #[command(about = help::backup())]
@@ -91,18 +102,6 @@ pub(crate) enum Command {
     /// What a start lets a process of its own do, which may die of it.
     #[command(name = WALK, hide = true)]
     Walk { data_dir: PathBuf },
-}
-
-/// The name of the command that reads a journal.
-pub(crate) const WALK: &str = "walk-journal";
-
-/// Where things are.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct DirArgs {
-    #[arg(long, value_name = "DIR", help = help::data_dir())]
-    pub(crate) data_dir: Option<PathBuf>,
-    #[arg(long, value_name = "DIR", help = help::workspace())]
-    pub(crate) workspace: Option<PathBuf>,
 }
 
 /// Who answers.
@@ -237,6 +236,15 @@ pub(crate) enum Sessions {
     Cancel {
         #[arg(help = help::session_id(), value_parser = arguments::session)]
         id: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::sessions_undo())]
+    Undo {
+        #[arg(help = help::session_id(), value_parser = arguments::session)]
+        id: String,
+        #[arg(long, help = help::undo_files())]
+        files: bool,
         #[command(flatten)]
         common: Common,
     },

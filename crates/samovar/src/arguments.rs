@@ -5,11 +5,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use samovar_core::title::MAX_TITLE_BYTES;
-use samovar_core::{SessionId, Title, Usd};
+use samovar_core::{Millis, SessionId, Title, Usd};
 use samovar_locale as text;
 use samovar_wire::api::{TokenName, TokenScope};
 use text::typed as says;
+
+use crate::timestamps::now;
 
 /// Characters of a wrong value that are shown.
 const SHOWN: usize = 80;
@@ -197,5 +202,49 @@ pub(crate) fn study(typed: &str) -> Result<String, String> {
     match typed.len() {
         1..=64 if typed.bytes().all(is_plain) => Ok(typed.to_owned()),
         _ => Err(says::expected_study().to_owned()),
+    }
+}
+/// A moment: how long ago, such as `30m`, `2h` or `7d`, or a date or time in UTC.
+pub(crate) fn moment(typed: &str) -> Result<Millis, String> {
+    let wrong = || says::no_moment().to_owned();
+    if let Some((number, unit)) = typed.split_at_checked(typed.len().saturating_sub(1))
+        && let Ok(number) = number.parse::<u32>()
+    {
+        let minutes = match unit {
+            "m" => 1,
+            "h" => 60,
+            "d" => 24 * 60,
+            _ => return Err(wrong()),
+        };
+        let ago = i64::from(number) * minutes * 60_000;
+        return Ok(Millis(now().0.saturating_sub(ago)));
+    }
+    let date = || {
+        Some(
+            typed
+                .parse::<Date>()
+                .ok()?
+                .to_zoned(TimeZone::UTC)
+                .ok()?
+                .timestamp(),
+        )
+    };
+    let at = typed.parse::<Timestamp>().ok().or_else(date);
+    at.map(|at| Millis(at.as_millisecond())).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_an_age_a_date_or_a_time() {
+        assert_eq!(moment("1970-01-02"), Ok(Millis(86_400_000)));
+        assert_eq!(moment("1970-01-01T00:00:01Z"), Ok(Millis(1000)));
+        let ago = now().0 - moment("2h").unwrap().0;
+        assert!((7_200_000..7_260_000).contains(&ago), "{ago}");
+        for bad in ["", "h", "2y", "yesterday", "-1d", "1970-13-01", "5\u{e9}"] {
+            assert!(moment(bad).is_err(), "{bad}");
+        }
     }
 }

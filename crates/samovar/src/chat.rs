@@ -23,7 +23,8 @@ use crate::view::View;
 pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     let mut stop = Stop::listen()?;
-    let Ok(talk) = Talk::enter(&args.talk, &found, Person::find(), &mut stop, None).await? else {
+    let entering = Talk::enter(&args.talk, &found, Person::find(), &mut stop, None);
+    let Ok(talk) = Box::pin(entering).await? else {
         return Ok(Exit::Interrupted);
     };
     talk.say_model(true);

@@ -41,11 +41,12 @@ pub(crate) async fn chat_global(command: ChatGlobal) -> Result<Exit, Failure> {
         }
         ChatGlobal::Say {
             text,
+            reply_to,
             machine,
             places,
         } => {
             let said = Text::new(spoken(&text)?)?;
-            let posted = post(&found(&places)?, &said).await?;
+            let posted = post(&found(&places)?, &said, reply_to).await?;
             let as_text = |posted: &PostedMessage| format!("{}\n", posted.id);
             output::one(machine.format(), "posted", &posted, as_text).map(|()| Exit::Ok)
         }
@@ -97,11 +98,15 @@ pub(crate) fn spoken(words: &[String]) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::usage(text::global_chat::not_text()))
 }
 
-/// Says something once. A server that may have heard it is not told again.
-async fn post(found: &Setup, said: &Text) -> Result<PostedMessage, Failure> {
+/// Says something once, as the answer to a question if it names one. A server that may have heard it is
+/// not told again.
+async fn post(found: &Setup, said: &Text, reply_to: Option<u64>) -> Result<PostedMessage, Failure> {
     let until = Instant::now() + PATIENCE;
     let path = format!("{BASE_PATH}/user_message");
-    let params = json!({ "text": said.as_str() });
+    let mut params = json!({ "text": said.as_str() });
+    if let Some(question) = reply_to {
+        params["reply_to"] = question.into();
+    }
     loop {
         let posted = server(found).await?.post(&path, &params).await;
         match posted {

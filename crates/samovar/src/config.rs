@@ -5,9 +5,14 @@ mod budget;
 mod chat;
 mod data_dir;
 mod elsewhere;
+mod exec;
+pub(crate) mod handed;
+mod policy;
 mod relay;
+mod web;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +26,7 @@ use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
 };
-use samovar_server::{Config, Durability, FileAccess, Owner, Ownership, Token};
+use samovar_server::{Config, Durability, FileAccess, Owner, Ownership, Token, UndoBounds};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{DirArgs, ModelArgs};
@@ -213,7 +218,7 @@ pub(crate) fn sources(places: &DirArgs, who: &ModelArgs) -> Result<Sources, Fail
         flags: flags
             .filter_map(|(name, key, value)| Some(flag(name, key, value?)))
             .collect(),
-        environment: std::env::vars_os().collect(),
+        environment: handed::environment(),
         here,
         providers: providers(),
     })
@@ -235,9 +240,10 @@ pub(crate) fn providers() -> Vec<ProviderNames> {
 }
 
 /// What holds before a command is known: the language of everything that is said, and how much is
-/// logged. A mistake in the configuration is for the command to tell.
-pub(crate) fn begin() -> EnvFilter {
+/// logged. Keys are known from here on. A mistake in the configuration is for the command to tell.
+pub(crate) fn begin() -> Begun {
     let sources = sources(&DirArgs::default(), &ModelArgs::default());
+    let keys = sources.as_ref().map(handed::keys).unwrap_or_default();
     let resolved = sources.and_then(|sources| Ok(sources.resolve()?));
     let settings = resolved
         .map(|resolved| resolved.settings)
@@ -247,7 +253,16 @@ pub(crate) fn begin() -> EnvFilter {
     if let Some(language) = asked.and_then(|tag| text::Language::from_tag(&tag)) {
         text::choose(language);
     }
-    EnvFilter::try_new(&settings.log).unwrap_or_else(|_| EnvFilter::new("warn"))
+    let log = EnvFilter::try_new(&settings.log).unwrap_or_else(|_| EnvFilter::new("warn"));
+    Begun { log, keys }
+}
+
+/// What is known before a command is.
+pub(crate) struct Begun {
+    /// What is logged.
+    pub(crate) log: EnvFilter,
+    /// The variables that have keys.
+    pub(crate) keys: Vec<(OsString, OsString)>,
 }
 
 /// Whether the environment lets terminals have colours.
@@ -292,6 +307,9 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     let sources = sources(places, who)?;
     let resolved = sources.resolve()?;
     check_log(&resolved)?;
+    for (name, key) in resolved.secrets() {
+        handed::hide(&name, key.expose());
+    }
     let settings = &resolved.settings;
     let owner = resolved.folders.state.clone().map(Owner::new);
     let workspace = settings.server.workspace.clone();
@@ -301,7 +319,8 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     serve(&mut config, settings);
     let is_default_length = resolved.origin("defaults.max_tokens") == Origin::Default;
     config.settings.limits.reminders.cut_answer = is_default_length;
-    elsewhere::set_up(&mut config, &resolved)?;
+    elsewhere::set_up(&mut config, &resolved, &sources)?;
+    policy::set_up(&mut config.settings, &resolved)?;
     config.chat = chat::set_up(&resolved)?;
     config.relay = relay::set_up(&resolved)?;
     config.frees_ballast = data_dir.place == Place::OfFolder;
@@ -315,7 +334,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     config.walker = Some(walk::walker());
     #[cfg(feature = "plant")]
     crate::plant::lay(&mut config);
-    let level = settings.tools.approval.map(approval);
+    let level = settings.tools.approval.map(policy::level);
     config.settings.approval = level.unwrap_or(config.settings.approval);
     config.settings.workspace_note = note(config.reach);
     Ok(Setup {
@@ -370,6 +389,7 @@ fn serve(config: &mut Config, settings: &Settings) {
         .and_then(|token| Token::new(token.expose()));
     config.behind_proxy = server.behind_proxy;
     config.max_body_bytes = count(server.max_body_bytes);
+    config.requests_per_minute = server.requests_per_minute;
     config.max_connections = count(server.max_connections);
     config.settings.memory = count(server.memory).saturating_mul(1 << 20);
     config.slow_client = seconds(server.slow_client_seconds);
@@ -385,6 +405,10 @@ fn serve(config: &mut Config, settings: &Settings) {
         FileAccess::Workspace
     } else {
         FileAccess::System
+    };
+    config.undo = UndoBounds {
+        max_bytes: u64::from(settings.tools.undo_mib) << 20,
+        max_age: Duration::from_hours(u64::from(settings.tools.undo_days) * 24),
     };
     let limits = &mut config.settings.limits;
     limits.max_iterations = defaults.max_iterations;
@@ -417,14 +441,6 @@ fn resume(choice: samovar_config::Resume) -> Resume {
         samovar_config::Resume::Auto => Resume::Auto,
         samovar_config::Resume::Ask => Resume::Ask,
         samovar_config::Resume::Off => Resume::Off,
-    }
-}
-
-fn approval(level: samovar_config::Approval) -> Approval {
-    match level {
-        samovar_config::Approval::Auto => Approval::Auto,
-        samovar_config::Approval::Supervised => Approval::Supervised,
-        samovar_config::Approval::ReadOnly => Approval::ReadOnly,
     }
 }
 

@@ -3,6 +3,7 @@
 //! stores are looked at only when no other process has them.
 
 mod agents;
+mod audit;
 mod chat;
 mod damage;
 mod data;
@@ -12,6 +13,7 @@ mod files;
 mod hooks;
 mod models;
 mod relay;
+mod sandbox;
 mod stores;
 
 use std::io;
@@ -90,8 +92,11 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(disk::examine(found));
     findings.push(descriptors(found));
     findings.extend(damage::examine(found));
+    findings.extend(audit::examine(found));
     findings.push(workspace(found));
     findings.extend(hooks::examine(found).await);
+    findings.push(hooks::search(found));
+    findings.extend(sandbox::examine(found).await);
     findings.extend(agents::examine(found));
     findings.push(models::answers(found).await);
     findings.extend(models::fallbacks(found));
@@ -176,6 +181,7 @@ fn descriptors(found: &Setup) -> Finding {
 fn name(what: &str) -> &'static str {
     match what {
         "agents" => text::what_agents(),
+        "audit" => text::what_audit(),
         "configuration" => text::what_configuration(),
         "data" => text::what_data(),
         "modes" => text::what_modes(),
@@ -187,6 +193,7 @@ fn name(what: &str) -> &'static str {
         "relay" => text::what_relay(),
         "rooms" => text::what_rooms(),
         "studies" => text::what_studies(),
+        "sandbox" => text::what_sandbox(),
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
         "fallback" => text::what_fallback(),

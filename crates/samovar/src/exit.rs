@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use samovar_config::{ConfigError, Origin};
 use samovar_core::error::FaultCode;
+use samovar_core::redact;
 use samovar_core::{Code, Error};
 use samovar_server::{OpenError, StartError};
 
@@ -114,9 +115,9 @@ impl Failure {
     }
 }
 
-/// An error as a person reads it: one line, a sentence and its code.
+/// An error as a person reads it: one line, a sentence and its code, without keys.
 pub(crate) fn complaint(message: &str, code: &str) -> String {
-    text::error::complaint(one_line(message), code)
+    text::error::complaint(one_line(&redact::for_logs(message)), code)
 }
 
 impl From<Error> for Failure {
@@ -124,14 +125,17 @@ impl From<Error> for Failure {
         let exit = match error.code {
             Code::UnusableModel => Exit::NoModel,
             Code::Busy
+            | Code::RateLimited
             | Code::SessionBusy
             | Code::Unavailable
             | Code::ServerRestart
             | Code::ReaderStalled
             | Code::RequestTimeout => Exit::Busy,
-            Code::StoreFull | Code::StoreFailed | Code::Internal | Code::SessionDamaged => {
-                Exit::TurnFailed
-            }
+            Code::StoreFull
+            | Code::StoreFailed
+            | Code::Internal
+            | Code::SessionDamaged
+            | Code::UndoIncomplete => Exit::TurnFailed,
             Code::InvalidParams
             | Code::InvalidJson
             | Code::BlankContent
@@ -143,6 +147,9 @@ impl From<Error> for Failure {
             | Code::UnknownSession
             | Code::UnknownTurn
             | Code::UnknownCall
+            | Code::UnknownApproval
+            | Code::UnknownRule
+            | Code::ApprovalDecided
             | Code::UnknownTool
             | Code::UnknownToken
             | Code::UnknownRoom
@@ -153,6 +160,8 @@ impl From<Error> for Failure {
             | Code::MessageConflict
             | Code::SessionConflict
             | Code::AgentConflict
+            | Code::FilesChanged
+            | Code::FilesNotKept
             | Code::ChatRestarted
             | Code::BodyTooLarge
             | Code::UnsupportedMediaType

@@ -149,9 +149,10 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
                     TokenScope::Relay { room, role } => {
                         text::token::created_for_room(&name, room, role.as_str())
                     }
-                    TokenScope::Read | TokenScope::Use | TokenScope::Admin => {
-                        text::token::created(&name, &scope)
-                    }
+                    TokenScope::Read
+                    | TokenScope::Approve
+                    | TokenScope::Use
+                    | TokenScope::Admin => text::token::created(&name, &scope),
                 });
             }
             output::one(common.machine.format(), "token", &made, |made| {

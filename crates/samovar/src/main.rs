@@ -23,8 +23,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 mod access;
 mod agents;
 mod answer;
+mod approvals;
 mod args;
 mod arguments;
+mod audit;
 mod backup;
 mod chat;
 mod chat_global;
@@ -40,6 +42,7 @@ mod follow;
 mod init;
 mod keyboard;
 mod lists;
+mod log;
 mod model;
 mod output;
 #[cfg(feature = "plant")]
@@ -65,25 +68,26 @@ mod walk;
 mod welcome;
 
 fn main() -> ExitCode {
-    let log = config::begin();
+    samovar_server::be_cage_if_asked();
+    // First of all, so that nothing else ever has the number of the descriptor.
+    let handed = config::handed::take_over();
+    let begun = config::begin();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
     };
-    match start(args, log) {
+    let alone = handed.and_then(|()| match &args.command {
+        command if may_run_tools(command.as_ref()) => config::handed::leave(&begun.keys),
+        _ => Ok(()),
+    });
+    match alone.and_then(|()| start(args, begun.log)) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
     }
 }
 
 fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
-    tracing_subscriber::fmt()
-        .with_env_filter(log)
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        // It would panic where nobody reads stderr any more.
-        .log_internal_errors(false)
-        .init();
+    log::begin(log);
     if let Err(error) = samovar_descriptors::raise() {
         tracing::debug!(%error, "the limit of file descriptors stays as it is");
     }
@@ -111,6 +115,40 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
     exit
 }
 
+/// Whether a command may open the data directory itself, and so run tools in this process.
+fn may_run_tools(command: Option<&Command>) -> bool {
+    match command {
+        None
+        | Some(
+            Command::Run(_)
+            | Command::Chat(_)
+            | Command::ChatGlobal(_)
+            | Command::Relay(_)
+            | Command::Serve(_)
+            | Command::Sessions(_)
+            | Command::Tools(_)
+            | Command::Turns(_)
+            | Command::Approvals(_)
+            | Command::Audit(_)
+            | Command::Agents(_)
+            | Command::Models(_)
+            | Command::Token(_)
+            | Command::Stats(_)
+            | Command::Backup(_)
+            | Command::Restore(_),
+        ) => true,
+        Some(
+            Command::Config(_)
+            | Command::Init(_)
+            | Command::Doctor(_)
+            | Command::Prove(_)
+            | Command::Completions(_)
+            | Command::Help { .. }
+            | Command::Walk { .. },
+        ) => false,
+    }
+}
+
 type CommandResult = Pin<Box<dyn Future<Output = Result<Exit, Failure>>>>;
 
 async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
@@ -124,9 +162,11 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Sessions(command)) => sessions::sessions(command).await,
         Some(Command::Tools(command)) => tools::tools(command).await,
         Some(Command::Turns(command)) => turns::turns(command).await,
+        Some(Command::Approvals(command)) => approvals::approvals(command).await,
         Some(Command::Agents(command)) => agents::agents(command).await,
         Some(Command::Models(command)) => lists::models(command).await,
         Some(Command::Token(command)) => lists::token(command).await,
+        Some(Command::Audit(command)) => audit::audit(command).await,
         Some(Command::Stats(args)) => lists::stats(args).await,
         Some(Command::Backup(args)) => backup::backup(args).await,
         Some(Command::Restore(args)) => backup::restore(args).await,

@@ -1,10 +1,8 @@
 //! Restarts a server in place after its store failed: the same process, arguments, environment and
 //! port (DU-12). After a failed fsync, only a new start can tell what the file holds.
 
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::time::Duration;
 
 use samovar_locale as text;
@@ -84,23 +82,14 @@ impl Reboot {
             () = tokio::time::sleep(pause) => {}
             () = stop.asked() => return Ok(Exit::Ok),
         }
-        let mut arguments = std::env::args_os();
-        let name = arguments
-            .next()
-            .unwrap_or_else(|| OsString::from("samovar"));
         // It raises the limit again, and remembers what this one found.
         if let Err(error) = samovar_descriptors::restore() {
             tracing::debug!(%error, "the limit of file descriptors stays raised");
         }
-        // The program that runs, also when another version stands in its place by now.
-        let failed = Command::new("/proc/self/exe")
-            .arg0(name)
-            .args(arguments)
-            .env(
-                config::BOOTED_AGAIN,
-                format!("{}:{}", times + 1, config.port),
-            )
-            .exec();
+        let left = format!("{}:{}", times + 1, config.port);
+        // The memory with the keys lives until the new program has it.
+        let (mut program, _memory) = config::handed::again_with_keys();
+        let failed = program.env(config::BOOTED_AGAIN, left).exec();
         Err(Failure::broken(&failed))
     }
 }

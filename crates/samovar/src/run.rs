@@ -71,7 +71,7 @@ async fn turn(
     } else {
         Person::find()
     };
-    let mut talk = match Talk::enter(args, found, person, &mut stop, deadline).await? {
+    let mut talk = match Box::pin(Talk::enter(args, found, person, &mut stop, deadline)).await? {
         Ok(talk) => talk,
         Err(left) => return Ok(farewell(&left)),
     };

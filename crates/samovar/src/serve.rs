@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use samovar_core::{Broken, Error, Models};
 use samovar_locale as text;
-use samovar_server::{Address, Config, Server, StartError, models};
+use samovar_server::{Address, Config, Level, Server, StartError, models, try_sandbox};
 use samovar_wire::api::ModelChoice;
 use tokio::time::Instant;
 
@@ -84,6 +84,7 @@ pub(crate) async fn run(
             found.say_earlier(kept.is_ok_and(|kept| kept.sessions == 0));
             say(&banner(&server, &found, &chosen));
             say_bounds(&found.config);
+            say_sandbox(&found.config).await;
             greet(server.url(), &found)?;
             is_first = false;
         }
@@ -102,6 +103,19 @@ pub(crate) async fn run(
         if end(server, &mut stop).await == StopResult::AtOnce || matches!(why, StopReason::Asked) {
             return Ok(Exit::Ok);
         }
+    }
+}
+
+/// Says where commands are held by less than the whole sandbox.
+async fn say_sandbox(config: &Config) {
+    let config = config.clone();
+    let tried = tokio::task::spawn_blocking(move || try_sandbox(&config)).await;
+    match tried {
+        Ok(Some((_, Err(why)))) => say(&text::serve::exec_off(why)),
+        Ok(Some((level, Ok(())))) if level != Level::Namespaces => {
+            say(&text::serve::exec_weaker(level.as_str()));
+        }
+        Ok(_) | Err(_) => {}
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod find;
 mod list;
 mod move_here;
+pub(crate) mod undo;
 
 use std::io::IsTerminal;
 
@@ -36,6 +37,7 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
         Sessions::Show { id, limit, common } => show(&id, limit, &common).await,
         Sessions::Resume(args) => return run::resume(args).await,
         Sessions::Cancel { id, common } => cancel(&id, &common).await,
+        Sessions::Undo { id, files, common } => undo::undo(&id, files, &common).await,
         Sessions::Rename { id, title, common } => {
             let renamed = async |client: &Client| {
                 let id = find::session(client, &id, Precision::Part).await?.id;
@@ -182,6 +184,10 @@ fn as_text(shown: &SessionDetails) -> String {
         moment(session.created_at),
         session.message_count,
     );
+    if let Some(level) = session.approval {
+        lines.push('\n');
+        lines.push_str(&text::chat::approval(level.as_str()));
+    }
     lines.push('\n');
     for message in &shown.messages {
         lines.push('\n');

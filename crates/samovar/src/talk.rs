@@ -1,5 +1,6 @@
 //! Talking in a session: what `run` and `chat` have in common.
 
+pub(crate) mod approval;
 mod enter;
 mod listen;
 mod questions;
@@ -11,7 +12,7 @@ use samovar_core::command::Text;
 use samovar_core::{Approval, Budget, Code, SessionId};
 use samovar_locale as text;
 use samovar_server::Home;
-use samovar_wire::agent::{Dollars, SessionInfo};
+use samovar_wire::agent::{Dollars, SessionInfo, UndoResult};
 use samovar_wire::api::{ModelsAnswer, OpenCalls, RecoveryInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -64,6 +65,9 @@ pub(crate) struct Talk {
 /// How far each turn may go.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
+    /// The approval level that was typed.
+    typed: Option<Approval>,
+    /// The one where neither the person nor the session says one.
     approval: Approval,
     max_iterations: Option<u32>,
     budget: Budget,
@@ -98,16 +102,42 @@ impl Bounds {
     /// The bounds that were typed. The person is there, so what stays in the workspace runs unasked
     /// unless they said otherwise (TL-4).
     fn of(talk: &args::Talk, found: &Setup) -> Self {
-        let typed = talk.approval.map(Approval::from);
         Self {
-            approval: typed.unwrap_or(found.approval),
+            typed: talk.approval.map(Approval::from),
+            approval: found.approval,
             max_iterations: talk.max_iterations,
             budget: talk.budget.budget(),
         }
     }
 }
 
+/// How far an undo goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UndoReach {
+    /// The messages alone.
+    Messages,
+    /// What tools changed in files, too.
+    Files,
+}
+
 impl Talk {
+    /// The approval level of the next turn.
+    pub(crate) fn approval(&self) -> Approval {
+        let said = self.bounds.typed.or(self.session.approval);
+        said.unwrap_or(self.bounds.approval)
+    }
+
+    /// Sets the approval level of the session from the next turn on.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub(crate) async fn set_approval(&mut self, level: Approval) -> Result<(), Failure> {
+        let params = json!({ "sessionId": self.session.id, "approval": level });
+        self.session = self.ask("updateSession", &params).await?;
+        self.bounds.typed = None;
+        Ok(())
+    }
+
     /// Says which model answers, when that is news or was asked for.
     pub(crate) fn say_model(&self, is_wanted: bool) {
         if is_wanted || self.is_model_news {
@@ -138,12 +168,13 @@ impl Talk {
         self.way.ask(Repeat::Harmless, asked).await
     }
 
-    /// Takes the last turn of the session back.
+    /// Takes the last turn of the session back, with its files if that is asked for.
     ///
     /// # Errors
     /// As [`Talk::ask`]; also when a server went away that may have taken it back.
-    pub(crate) async fn undo(&mut self) -> Result<Value, Failure> {
-        let params = json!({ "sessionId": self.session.id });
+    pub(crate) async fn undo(&mut self, reach: UndoReach) -> Result<UndoResult, Failure> {
+        let files = reach == UndoReach::Files;
+        let params = json!({ "sessionId": self.session.id, "files": files });
         let asked = async |client: &Client| client.agent("undo", &params).await;
         self.way.ask(Repeat::Untaken, asked).await
     }
@@ -291,7 +322,7 @@ impl Talk {
         });
         // What may join another turn sets nothing for its own.
         if delivery != Delivery::Steer {
-            said["approval"] = json!(self.bounds.approval);
+            said["approval"] = json!(self.approval());
             said["maxIterations"] = json!(self.bounds.max_iterations);
             let budget = self.bounds.budget;
             said["budgetTokens"] = json!(budget.tokens);

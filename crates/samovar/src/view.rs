@@ -197,6 +197,7 @@ impl View {
             | Kind::TurnStarted { .. }
             | Kind::MessageStarted { .. }
             | Kind::PartAdded { .. }
+            | Kind::ApprovalAsked { .. }
             | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
             | Kind::CallStarted { .. }

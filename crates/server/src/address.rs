@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::SystemTime;
 
+use samovar_core::redact::{self, Secret};
 use samovar_sandbox::{SmallFiles, Survival};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,9 @@ impl Address {
             .ok()??;
         let written: AddressRecord = serde_json::from_str(&text).ok()?;
         let token = Token::new(&written.token)?;
+        if let Some(token) = Secret::new(token.expose()) {
+            redact::protect("local token", &token);
+        }
         let (address, pid) = (written.address, written.pid);
         let meta = std::fs::metadata(data_dir.join(NAME));
         let since = meta.and_then(|meta| meta.modified()).ok();

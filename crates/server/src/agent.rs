@@ -14,17 +14,17 @@ use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
     CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams, PaginatedResult,
     PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult,
-    SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoResult,
-    UpdateSessionParams,
+    SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoParams, UndoResult,
+    UndoneFile, UpdateSessionParams,
 };
 use samovar_wire::params;
 use serde_json::{Value, json};
 
+use crate::api::unavailable;
 use crate::clock::UuidV7;
 use crate::endpoint;
 use crate::reply::fitting;
 use crate::stream::{self, Cursor, StreamSettings};
-use crate::tokens::{Guest, Scope};
 
 /// The server's own approval level is all that these handlers need beside the engine.
 type Call = endpoint::Call<Approval>;
@@ -67,7 +67,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
         ),
         Endpoint::changing(
             at("updateSession"),
-            "Changes the title or the model of a session, and returns it.",
+            "Changes the title, the model or the approval level of a session, and returns it.",
             update_session,
         ),
         Endpoint::changing(
@@ -82,7 +82,8 @@ pub(crate) fn routes() -> Vec<Endpoint> {
         ),
         Endpoint::changing(
             at("undo"),
-            "Takes back the last turn of a session, and returns its user's message.",
+            "Takes back the last turn of a session, also what its tools changed in files if asked \
+             to, and returns its user's message.",
             undo,
         ),
         Endpoint::reading(
@@ -130,6 +131,9 @@ fn check_same(asked: &CreateSessionParams, row: &SessionRow) -> Result<(), Error
     if asked.system_prompt.is_some() && asked.system_prompt != row.system_prompt {
         return conflict("systemPrompt", locale::session::other_prompt(id));
     }
+    if asked.approval.is_some() && asked.approval != row.approval {
+        return conflict("approval", locale::session::other_level(id));
+    }
     for (key, value) in asked.metadata.iter().flatten() {
         // The server shows the model there, too.
         let is_model = key == "model" && value == row.model.as_str();
@@ -153,9 +157,6 @@ struct AcceptedTurn {
 
 async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Error> {
     let (session, action) = params.into_action()?;
-    if let Action::Post { bounds, .. } = &action {
-        check_level(&call.by, bounds.approval, call.state)?;
-    }
     let engine = call.engine().await?;
     let here = engine.attend();
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
@@ -168,18 +169,6 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Er
         engine,
         _here: here,
     })
-}
-
-/// Refuses a level that is wider than the server's own, unless its owner asks for it.
-fn check_level(by: &Guest, asked: Option<Approval>, server: Approval) -> Result<(), Error> {
-    match asked {
-        Some(asked) if asked < server && by.scope < Scope::Admin => {
-            let (asked, server) = (asked.as_str(), server.as_str());
-            let why = locale::request::wider_approval(asked, server);
-            Err(Error::new(Code::Forbidden, why))
-        }
-        Some(_) | None => Ok(()),
-    }
 }
 
 async fn stream_message(call: Call, params: SendMessageParams) -> Result<Response<Body>, Error> {
@@ -301,29 +290,47 @@ async fn cancel(call: Call, params: CancelParams) -> Result<CancelResult, Error>
     })
 }
 
-async fn undo(call: Call, params: SessionParams) -> Result<UndoResult, Error> {
-    match submit(&call, &params.session_id, Action::Undo).await? {
-        Accepted::Undone { turn, text } => Ok(UndoResult {
-            turn_id: turn,
-            content: text,
-            note: locale::turn::undone().into(),
-        }),
+async fn undo(call: Call, params: UndoParams) -> Result<UndoResult, Error> {
+    let (session, action) = params.into_action();
+    match submit(&call, &session, action).await? {
+        Accepted::Undone { turn, text, files } => {
+            let note = match &files {
+                None => locale::turn::undone().into(),
+                Some(files) if files.remaining.is_empty() => {
+                    locale::turn::undone_with_files().into()
+                }
+                Some(files) => locale::turn::undone_but(files.remaining.join(", ")),
+            };
+            let (files, remaining) = files.map(|files| (files.restored, files.remaining)).unzip();
+            let of_wire = |files: Vec<_>| files.into_iter().map(UndoneFile::of).collect();
+            Ok(UndoResult {
+                turn_id: turn,
+                content: text,
+                note,
+                files: files.map(of_wire),
+                remaining_tools: remaining,
+            })
+        }
         Accepted::Opened
         | Accepted::Posted { .. }
         | Accepted::Changed
         | Accepted::Continued
         | Accepted::Settled
+        | Accepted::Decided
         | Accepted::Cancelled { .. }
         | Accepted::Closed => Err(Error::new(Code::Internal, locale::turn::broken())),
     }
 }
 
 async fn list_tools(call: Call, _params: NoParams) -> Result<Vec<ToolDefinition>, Error> {
-    let specs = call.engine().await?.toolbox().specs();
-    Ok(specs
-        .iter()
-        .map(|spec| ToolDefinition::from(spec.as_ref()))
-        .collect())
+    let engine = call.engine().await?;
+    let mut lacking = unavailable(&engine).await;
+    let specs = engine.toolbox().specs();
+    let definitions = specs.iter().map(|spec| ToolDefinition {
+        unavailable: lacking.remove(&spec.name),
+        ..ToolDefinition::from(spec.as_ref())
+    });
+    Ok(definitions.collect())
 }
 
 async fn get_stats(call: Call, _params: NoParams) -> Result<Stats, Error> {

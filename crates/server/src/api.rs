@@ -1,8 +1,10 @@
 //! The routes under `/api`: the server, its models, agents, tools and tokens, and its report on recovery.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use samovar_core::audit::What;
 use samovar_core::{Action, Approval, Clock, Code, Command, Error};
 use samovar_engine::Engine;
 use samovar_locale as locale;
@@ -23,14 +25,21 @@ use crate::definitions::Definitions;
 use crate::door;
 use crate::endpoint::{self, Verb};
 use crate::engine_cell::starting;
+use crate::failures::Failures;
 use crate::models;
 use crate::registered::RegisteredTools;
 use crate::tokens::{self, Scope, Tokens};
 
 mod agents;
+mod approvals;
+pub(crate) mod audit;
 pub(crate) mod backup;
 mod tools;
 mod turns;
+
+pub(crate) use self::tools::unavailable;
+
+use self::audit::decided;
 
 /// What the handlers of `/api` work with.
 pub(crate) struct State {
@@ -46,6 +55,10 @@ pub(crate) struct State {
     pub(crate) restart: Option<CancellationToken>,
     pub(crate) workspace: PathBuf,
     pub(crate) approval: Approval,
+    /// Requests without a valid token.
+    pub(crate) failures: Failures,
+    /// Whether the audit has the end of this run.
+    pub(crate) is_stop_noted: AtomicBool,
 }
 
 type Call = endpoint::Call<Arc<State>>;
@@ -62,6 +75,8 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     let mut routes = tools::routes();
     routes.extend(turns::routes());
     routes.extend(agents::routes());
+    routes.extend(approvals::routes());
+    routes.extend(audit::routes());
     routes.extend([
         Endpoint::showing(
             at("server"),
@@ -187,21 +202,29 @@ async fn tokens(call: Call, _params: NoParams) -> Result<Vec<TokenInfo>, Error> 
 async fn create_token(call: Call, params: CreateTokenParams) -> Result<CreatedToken, Error> {
     let CreateTokenParams { name, scope } = params;
     let change = move |tokens: &Tokens| tokens.create(name, scope, SystemClock.now());
-    let (info, token) = change_tokens(call, change).await?;
+    let (info, token) = change_tokens(&call, change).await?;
+    let made = decided(What::TokenMade, &call.by.sender);
+    let made = made.about(info.name.as_str()).by_rule(&info.scope);
+    call.state.record(made).await?;
     let token = token.expose().to_owned();
     Ok(CreatedToken { info, token })
 }
 
 async fn revoke_token(call: Call, params: TokenParams) -> Result<(), Error> {
-    change_tokens(call, move |tokens| tokens.revoke(&params.name)).await
+    let name = params.name.clone();
+    // Dropped with the answer, which may be for the very token that is revoked.
+    let _revoked = change_tokens(&call, move |tokens| tokens.revoke(&params.name)).await?;
+    let revoked = decided(What::TokenRevoked, &call.by.sender);
+    call.state.record(revoked.about(name.as_str())).await
 }
 
 /// A change waits for the disk, and nobody else is to wait with it.
 async fn change_tokens<T: Send + 'static>(
-    call: Call,
+    call: &Call,
     change: impl FnOnce(&Tokens) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let changed = tokio::task::spawn_blocking(move || change(&call.state.tokens)).await;
+    let tokens = call.state.tokens.clone();
+    let changed = tokio::task::spawn_blocking(move || change(&tokens)).await;
     changed.unwrap_or_else(|error| Err(tokens::not_kept(&error.into())))
 }
 

@@ -10,7 +10,7 @@ use std::vec::IntoIter;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, header};
 use bytes::Bytes;
-use samovar_chat::Chat;
+use samovar_chat::{Chat, Voice};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
@@ -21,6 +21,7 @@ use samovar_wire::chat::{
 use serde_json::json;
 
 use crate::endpoint;
+use crate::tokens::Scope;
 use feed::Feed;
 
 type Call = endpoint::Call<Chat>;
@@ -81,7 +82,15 @@ async fn state(call: Call, _params: NoParams) -> Result<ChatStateInfo, Error> {
 async fn user_message(call: Call, params: UserMessageParams) -> Result<PostedMessage, Error> {
     // What a turn of an earlier run has asked is asked again once the engine is there.
     call.engine().await?;
-    let id = call.state.post_user(&params.text).await?;
+    let voice = Voice {
+        name: call.by.sender.name().to_owned(),
+        approves: call.by.scope.covers(Scope::Approve),
+    };
+    check_boot(&call.state, params.boot.as_deref())?;
+    let said = call
+        .state
+        .post_user_as(&params.text, &voice, params.reply_to);
+    let id = said.await?;
     Ok(PostedMessage { id })
 }
 

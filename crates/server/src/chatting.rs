@@ -73,9 +73,18 @@ impl Chatting {
     }
 
     /// Ends the engine and what works for the chat; turns of sessions and of the chat's agent that run
-    /// get the same time to end.
-    pub(crate) async fn end(&self, engine: &Engine, drain: Duration) {
-        let sessions = Box::pin(engine.shutdown(drain));
+    /// get the same time to end. `first` is done when nothing new is accepted any more.
+    pub(crate) async fn end(
+        &self,
+        engine: &Engine,
+        drain: Duration,
+        first: impl Future<Output = ()>,
+    ) {
+        let sessions = Box::pin(async {
+            engine.accept_no_more();
+            first.await;
+            engine.shutdown(drain).await;
+        });
         let agent = Box::pin(async {
             if let Some(agent) = self.agent.get() {
                 agent.shutdown(drain).await;

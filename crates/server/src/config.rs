@@ -1,5 +1,6 @@
 //! What a server is started with. Plain data: the binary reads it from flags and the environment.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +17,9 @@ use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
 use samovar_relay::RelayConfig;
 use samovar_sandbox::Owner;
+use samovar_sandbox::cage::{Level, Limits};
 use samovar_stores::{Durability, Walker};
+use samovar_tools::{UndoBounds, WebSearch};
 use serde_json::Value;
 
 use crate::names::{Authority, Origin};
@@ -58,6 +61,8 @@ pub struct Config {
     pub private: Vec<PathBuf>,
     /// Files that file tools may read and not change, besides those of the workspace.
     pub guarded: Vec<PathBuf>,
+    /// How much is kept of what tools change in files, so that it can be taken back.
+    pub undo: UndoBounds,
     /// The owner whose mark the data directory gets, so that later starts need not name it; `None`
     /// makes no mark.
     pub owner: Option<Owner>,
@@ -77,6 +82,8 @@ pub struct Config {
     pub origins: Vec<Origin>,
     /// Bytes of a request's body, at most.
     pub max_body_bytes: usize,
+    /// Requests in a minute of one named token, at most; 0 for no limit. The owner has none.
+    pub requests_per_minute: u32,
     /// Connections at once, at most; fewer where [`Config::descriptors`] allow no more.
     pub max_connections: usize,
     /// File descriptors that the process may open. The server raises no limit; it stays below this
@@ -99,6 +106,10 @@ pub struct Config {
     /// Addresses that are not public and may be asked all the same, by webhooks and whatever else
     /// fetches.
     pub egress: Vec<Range>,
+    /// How commands run; `None` leaves `exec` out.
+    pub exec: Option<Box<ExecConfig>>,
+    /// Where `web_search` asks; `None` if no search is configured.
+    pub search: Option<WebSearch>,
     /// Tools of the program that embeds the server. They exist before the turns of an earlier run
     /// continue, unlike tools that are added to [`Engine::toolbox`] later.
     ///
@@ -198,6 +209,32 @@ impl ChatAgent {
         [("adaptive", Self::Adaptive), ("nobody", Self::Nobody)];
 }
 
+/// How commands run.
+#[derive(Clone, Debug)]
+pub struct ExecConfig {
+    /// What holds them.
+    pub level: Level,
+    /// How long one may take that says nothing about it.
+    pub timeout: Duration,
+    /// Programs that run without a question; `None` for the built-in list of those that only read.
+    pub allow: Option<Vec<String>>,
+    /// Further files and folders that they may read.
+    pub read: Vec<PathBuf>,
+    /// What they may use.
+    pub limits: Limits,
+    /// The folders of the owner's `PATH`.
+    pub path: Vec<PathBuf>,
+    /// The owner's home folder, where toolchains are found.
+    pub home: Option<PathBuf>,
+    /// What of the owner's environment they have.
+    pub env: Vec<(String, String)>,
+    /// What of the owner's environment says where toolchains are.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The program that becomes the sandbox; `None` for this one, which calls
+    /// [`be_cage_if_asked`](crate::be_cage_if_asked) first.
+    pub program: Option<PathBuf>,
+}
+
 /// A webhook tool that exists from the start. Its address may contain a key.
 #[derive(Clone, PartialEq)]
 pub struct ConfiguredTool {
@@ -248,6 +285,7 @@ impl Config {
             reach: FileAccess::default(),
             private: Vec::new(),
             guarded: Vec::new(),
+            undo: UndoBounds::default(),
             owner: None,
             host: IpAddr::from([127, 0, 0, 1]),
             port: 4747,
@@ -256,6 +294,7 @@ impl Config {
             behind_proxy: false,
             origins: Vec::new(),
             max_body_bytes: 1024 * 1024,
+            requests_per_minute: 600,
             max_connections: 4096,
             descriptors: samovar_descriptors::limit(),
             slow_client: Duration::from_secs(15),
@@ -265,6 +304,8 @@ impl Config {
             frees_ballast: false,
             durability: Durability::default(),
             egress: Vec::new(),
+            exec: None,
+            search: None,
             toolsets: Vec::new(),
             tools: Vec::new(),
             walker: None,

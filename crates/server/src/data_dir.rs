@@ -16,6 +16,7 @@ use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::error::OpenError;
 
+pub use samovar_stores::audit::{Verdict, examine as examine_audit};
 pub use samovar_stores::backup::{Backup, Replace, RestoreReport, last as last_backup};
 pub use samovar_stores::damage::{Damage, damages};
 pub use samovar_stores::history::HistoryReport;

@@ -53,6 +53,9 @@ impl Door {
             // One text for a missing and a wrong one.
             Error::new(Code::Unauthorized, locale::request::no_token())
         })?;
+        if let Some(grant) = &guest.grant {
+            grant.spend()?;
+        }
         check_media_type(request)?;
         Ok(guest)
     }
@@ -68,7 +71,7 @@ impl Door {
     pub(crate) fn check(&self, request: &Parts) -> Result<(), Error> {
         check_size(request)?;
         self.check_host(request)?;
-        self.check_origin(&request.headers)
+        self.check_origin(request)
     }
 
     /// The ticket of a request that may come with one and brings no token.
@@ -82,10 +85,7 @@ impl Door {
 
     /// The page that sends a request, if it is of another origin that is allowed.
     pub(crate) fn page(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let mut given = headers.get_all(header::ORIGIN).iter();
-        let (Some(page), None) = (given.next(), given.next()) else {
-            return None;
-        };
+        let page = only(headers, &header::ORIGIN)?;
         let mut allowed = self.origins.iter();
         let is_allowed = allowed.any(|origin| page == origin.as_str());
         is_allowed.then(|| page.clone())
@@ -96,16 +96,21 @@ impl Door {
             let why = locale::request::two_hosts();
             return Err(Error::new(Code::InvalidParams, why));
         }
-        let named = request
-            .uri
-            .authority()
-            .map(axum::http::uri::Authority::as_str);
-        let host = named
-            .or_else(|| text(&request.headers, &header::HOST))
-            .unwrap_or_default();
-        if self.names.has_authority(host) {
+        // An absolute target is a name, too; each that is given must be ours.
+        let target = request.uri.authority();
+        let target = target.map(axum::http::uri::Authority::as_str);
+        let header = request.headers.get(header::HOST);
+        let header = header.map(|host| host.to_str().unwrap_or_default());
+        let foreign = match (target, header) {
+            (None, None) => Some(""),
+            (target, header) => {
+                let mut given = target.into_iter().chain(header);
+                given.find(|host| !self.names.has_authority(host))
+            }
+        };
+        let Some(host) = foreign else {
             return Ok(());
-        }
+        };
         let ours = self.names.authorities().join(", ");
         let why = locale::request::other_host(locale::quoted(host), ours);
         Err(Error::new(Code::HostRefused, why))
@@ -113,31 +118,47 @@ impl Door {
 
     /// A page of another origin must not use the person's server, token or not, unless the
     /// configuration names it.
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Error> {
+    fn check_origin(&self, request: &Parts) -> Result<(), Error> {
+        let headers = &request.headers;
         if self.page(headers).is_some() {
             return Ok(());
         }
-        if headers
-            .get_all(header::ORIGIN)
-            .iter()
-            .any(|origin| !self.names.has_origin(origin))
-        {
+        let is_ours = match only(headers, &header::ORIGIN) {
+            Some(origin) => self.names.has_origin(origin),
+            None => !headers.contains_key(header::ORIGIN),
+        };
+        if !is_ours {
             let why = locale::request::other_origin();
             return Err(Error::new(Code::OriginRefused, why));
         }
-        let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
-        if site.is_some_and(|site| site != "same-origin" && site != "none") {
-            let why = locale::request::other_site();
-            return Err(Error::new(Code::OriginRefused, why));
+        // A browser sends this also where it sends no origin. Another port of this host is
+        // `same-site`, and any program may serve pages there.
+        let mut sites = headers.get_all("sec-fetch-site").iter();
+        let is_ours = sites.all(|site| site == "same-origin" || site == "none");
+        if is_ours || is_link(request) {
+            return Ok(());
         }
-        Ok(())
+        let why = locale::request::other_site();
+        Err(Error::new(Code::OriginRefused, why))
     }
 }
 
+/// Whether a person follows a link to the server's address, which shows no more than the address
+/// itself does; a frame is no link.
+fn is_link(request: &Parts) -> bool {
+    let is = |name: &'static str, value: &str| {
+        let given = only(&request.headers, &HeaderName::from_static(name));
+        given.is_some_and(|given| given == value)
+    };
+    request.method == Method::GET
+        && request.uri.path() == "/"
+        && is("sec-fetch-mode", "navigate")
+        && is("sec-fetch-dest", "document")
+}
+
 fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Option<Guest> {
-    let given = headers
-        .get(header::AUTHORIZATION)
-        .map_or(&b""[..], HeaderValue::as_bytes);
+    let given = only(headers, &header::AUTHORIZATION);
+    let given = given.map_or(&b""[..], HeaderValue::as_bytes);
     let token = match given.split_at_checked(7) {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => token,
         Some(_) | None => b"",
@@ -176,7 +197,9 @@ fn check_media_type(request: &Parts) -> Result<(), Error> {
     if request.method != Method::POST && request.method != Method::PUT {
         return Ok(());
     }
-    let given = text(&request.headers, &header::CONTENT_TYPE).unwrap_or_default();
+    let given = only(&request.headers, &header::CONTENT_TYPE);
+    let given = given.and_then(|given| given.to_str().ok());
+    let given = given.unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
@@ -185,8 +208,10 @@ fn check_media_type(request: &Parts) -> Result<(), Error> {
     Err(Error::new(Code::UnsupportedMediaType, why))
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+/// A header that is given once. Two are read differently by different programs.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut given = headers.get_all(name).iter();
+    given.next().filter(|_| given.next().is_none())
 }
 
 /// Puts on every answer what keeps browsers from guessing and storing.

@@ -38,6 +38,22 @@ pub enum OpenError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Commands of an earlier run still run, or what they left cannot be looked at.
+    #[error("{}", locale::data_dir::commands_running(locale::quoted(.dir), .source))]
+    Commands {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The list of rules cannot be read.
+    #[error("{}", locale::data_dir::rules_unusable(locale::quoted(.dir), .source))]
+    Rules {
+        /// The data directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The stores cannot be opened.
     #[error(transparent)]
     Stores(#[from] samovar_stores::OpenError),
@@ -77,6 +93,8 @@ impl OpenError {
             },
             Self::Stores(_) => "store_unusable",
             Self::Tools(_) | Self::Registered { .. } => "tools_unusable",
+            Self::Rules { .. } => "rules_unusable",
+            Self::Commands { .. } => "commands_running",
         }
     }
 }

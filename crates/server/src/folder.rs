@@ -1,5 +1,8 @@
 //! The workspace as the server sees it: what tools may not touch there, and what it tells agents.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,31 +26,36 @@ const TRUSTED_NAMES: [&str; 10] = [
     "memory",
 ];
 
+/// What is trusted in every folder: git runs what stands in a repository below the workspace, too.
+const TRUSTED_EVERYWHERE: [&str; 1] = [".git"];
+
 /// The files that tell agents how to work in a folder; the first that can be read counts (MD-27).
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// Bytes of such a file that agents are told, at most.
 const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 
-/// The workspace, held open.
-///
-/// # Errors
-/// It cannot be used.
-pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
-    let workspace = &config.workspace;
+/// What no tool may change, in any mode (TL-8, TL-18): all that the server trusts, in one place.
+pub(crate) fn protected(config: &Config) -> Protected {
     // Before the first start there is no data directory: only `doctor` asks then.
     let private = config.private.iter().chain([&config.data_dir]);
     let there = private.filter(|folder| folder.is_dir());
     // What is made later has no identity to be known by yet, so its path is kept shut as well.
     let guarded = config.guarded.iter().chain(&config.private).cloned();
-    let protected = Protected {
+    let names = TRUSTED_NAMES.map(PathBuf::from).into_iter();
+    Protected {
         hidden: there.cloned().collect(),
-        read_only: TRUSTED_NAMES
-            .map(PathBuf::from)
-            .into_iter()
-            .chain(guarded)
-            .collect(),
-    };
+        read_only: names.chain(guarded).collect(),
+        read_only_names: TRUSTED_EVERYWHERE.map(str::to_owned).to_vec(),
+    }
+}
+
+/// The workspace, held open.
+///
+/// # Errors
+/// It cannot be used.
+pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
+    let (workspace, protected) = (&config.workspace, protected(config));
     let jail = match config.reach {
         FileAccess::Workspace => Jail::open(workspace, &protected)?,
         FileAccess::System => Jail::open_to_system(workspace, &protected)?,

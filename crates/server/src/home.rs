@@ -2,22 +2,24 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use samovar_agents::Catalogue;
 use samovar_chat::{ASK_USER, Chat, POST_MESSAGE};
+use samovar_core::redact::{self, Secret};
 use samovar_core::{Broken, MessageId, Models, SessionId, Toolset, failpoint};
 use samovar_egress::Client;
-use samovar_engine::{DelegationTools, Engine, Folder, Ports, Toolbox};
-use samovar_providers::Registry;
+use samovar_engine::{DelegationTools, Engine, Ports, Toolbox};
+use samovar_providers::{Registry, SPECS};
 use samovar_relay::Relay;
 use samovar_sandbox::{DirLock, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
-use samovar_tools::{FOR_UI, Resources};
+use samovar_tools::{FOR_UI, Resources, UndoStore, Workspace};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,13 +33,17 @@ use crate::data_dir;
 use crate::definitions::Definitions;
 use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
+use crate::failures::Failures;
 use crate::folder;
 use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
 use crate::router::{self, Shared};
+use crate::rules;
+use crate::shell;
 use crate::token::{self, TokenHash};
 use crate::tokens::{self, Tokens};
+use crate::unfinished;
 
 /// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
 pub struct Opening {
@@ -87,6 +93,7 @@ impl Opening {
         failpoint!("boot.lock.after");
         let dir = &config.data_dir;
         AddressFile::sweep(&files);
+        shell::after_others(config)?;
         let kept_in = data_dir::of(dir, Ok(files.clone()));
         backup::finish(&kept_in)?;
         let token_error = |source| OpenError::Token {
@@ -98,11 +105,12 @@ impl Opening {
             None => token::of_data_dir(&files).map_err(token_error)?,
         };
         let local = token::fresh().map_err(token_error)?;
-        let tokens =
-            Tokens::open(files.clone(), &token, &local).map_err(|source| OpenError::Tokens {
-                dir: dir.clone(),
-                source,
-            })?;
+        protect(config, &token, &local);
+        let tokens = Tokens::open(files.clone(), &token, &local, config.requests_per_minute);
+        let tokens = tokens.map_err(|source| OpenError::Tokens {
+            dir: dir.clone(),
+            source,
+        })?;
         let client = Client::new(config.egress.clone());
         let tools = RegisteredTools::open(files.clone(), client);
         let tools = tools.map_err(|source| OpenError::Registered {
@@ -122,6 +130,8 @@ impl Opening {
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
+            failures: Failures::default(),
+            is_stop_noted: AtomicBool::new(false),
         };
         let shared = Shared {
             engine,
@@ -171,18 +181,7 @@ impl Opening {
     /// [`OpenError`]; nothing is left open then.
     pub async fn finish(self) -> Result<Home, OpenError> {
         let mut config = self.config;
-        let for_people = [ASK_USER, POST_MESSAGE].map(str::to_owned);
-        config.settings.for_people.extend(for_people);
-        config.settings.for_ui.extend(FOR_UI.map(str::to_owned));
-        let asking = config.budget().asking;
-        config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
-        let (toolbox, folder) = toolbox(&config, self.shared.api.tools.client())?;
-        config.settings.folder = folder;
-        let of_chat = toolbox.add_built_in(&self.shared.chatting.tools());
-        of_chat.map_err(OpenError::Tools)?;
-        let furnished = self.shared.api.tools.furnish(&toolbox, &config.tools);
-        furnished.map_err(OpenError::Tools)?;
-        let toolbox = Arc::new(toolbox);
+        let (workspace, toolbox) = furnish(&mut config, &self.shared, &self.files)?;
         // Here a start ends what a tool of an earlier run has left running, before any turn goes on
         // (DU-18, step 2). None of the tools that there are starts a process.
         let reports = self.shared.api.reports.clone();
@@ -205,6 +204,7 @@ impl Opening {
             clock: Arc::new(SystemClock),
             ids: Arc::new(UuidV7),
             damages: reports,
+            audit: stores.audit.clone(),
         };
         #[cfg(feature = "plant")]
         let ports = (config.planted)(ports);
@@ -222,8 +222,10 @@ impl Opening {
         let agents = kept.get_or_init(|| definitions).catalogue().clone();
         failpoint!("boot.serve.before");
         stores.ready();
+        self.shared.api.note_start(&engine).await;
         self.shared.relaying.begin(&engine).await;
         self.shared.chatting.begin(&engine);
+        unfinished::finish(&engine, &workspace).await;
         self.filler.send_replace(Some(engine.clone()));
         failpoint!("boot.serve.after");
         Ok(Home {
@@ -239,6 +241,32 @@ impl Opening {
             files: self.files,
         })
     }
+}
+
+/// The workspace and the tools, and what the settings take from them and from what people allowed.
+fn furnish(
+    config: &mut Config,
+    shared: &Shared,
+    files: &SmallFiles,
+) -> Result<(Arc<Workspace>, Arc<Toolbox>), OpenError> {
+    let for_people = [ASK_USER, POST_MESSAGE].map(str::to_owned);
+    config.settings.for_people.extend(for_people);
+    config.settings.for_ui.extend(FOR_UI.map(str::to_owned));
+    let asking = config.budget().asking;
+    config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
+    let workspace = Arc::new(workspace(config, Some(files))?);
+    config.settings.folder = folder::instructions(workspace.jail().clone());
+    let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
+    let of_chat = toolbox.add_built_in(&shared.chatting.tools());
+    of_chat.map_err(OpenError::Tools)?;
+    let furnished = shared.api.tools.furnish(&toolbox, &config.tools);
+    furnished.map_err(OpenError::Tools)?;
+    let toolbox = Arc::new(toolbox);
+    let dir = || config.data_dir.clone();
+    let folder = config.workspace.display().to_string();
+    let rules = rules::open(files.clone(), folder);
+    config.settings.rules = rules.map_err(|source| OpenError::Rules { dir: dir(), source })?;
+    Ok((workspace, toolbox))
 }
 
 impl Home {
@@ -296,9 +324,11 @@ impl Home {
         let named = tokens::named(&files);
         named.map_err(|source| OpenError::Tokens { dir: dir(), source })?;
         let tools = registered::kept(&files);
-        tools
+        tools.map_err(|source| OpenError::Registered { dir: dir(), source })?;
+        let rules = rules::kept(&files);
+        rules
             .map(drop)
-            .map_err(|source| OpenError::Registered { dir: dir(), source })
+            .map_err(|source| OpenError::Rules { dir: dir(), source })
     }
 
     /// Whether tools could work in the workspace. A data directory that is not there yet need not be
@@ -308,7 +338,8 @@ impl Home {
     /// [`OpenError::Workspace`].
     pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
         let client = Client::new(config.egress.clone());
-        toolbox(config, &client).map(drop)
+        let workspace = Arc::new(workspace(config, None)?);
+        toolbox(config, workspace, &client).map(drop)
     }
 
     /// An id for a session whose client gave none.
@@ -418,7 +449,7 @@ impl Home {
         let (shared, engine) = (self.shared.clone(), self.engine.clone());
         async move {
             let now = Duration::ZERO;
-            tokio::join!(shared.chatting.end(&engine, now), shared.relaying.rest(now));
+            tokio::join!(shared.end_turns(&engine, now), shared.relaying.rest(now));
         }
     }
 
@@ -447,28 +478,66 @@ impl Drop for Home {
     }
 }
 
+/// Makes sure that the keys of this server are shown nowhere any more (TL-14). Of named tokens it
+/// knows the hashes alone.
+fn protect(config: &Config, token: &Token, local: &Token) {
+    for (provider, key) in &config.providers.keys {
+        let spec = SPECS.iter().find(|spec| spec.name == provider);
+        let variable = spec.and_then(|spec| spec.env_vars.first());
+        redact::protect(variable.copied().unwrap_or(provider), key);
+    }
+    if let Some(key) = config
+        .search
+        .as_ref()
+        .and_then(|search| search.key.as_ref())
+    {
+        redact::protect("tools.web.search_api_key", key);
+    }
+    for (name, token) in [("SAMOVAR_TOKEN", token), ("local token", local)] {
+        if let Some(token) = Secret::new(token.expose()) {
+            redact::protect(name, &token);
+        }
+    }
+}
+
 /// Writes everything out, and notes that it was.
 async fn close(engine: &Engine, stores: &Stores, shared: &Shared, drain: Duration) {
     stores.closing();
-    tokio::join!(
-        shared.chatting.end(engine, drain),
-        shared.relaying.rest(drain)
-    );
+    tokio::join!(shared.end_turns(engine, drain), shared.relaying.rest(drain));
     shared.relaying.end().await;
     stores.closed();
 }
 
-/// The built-in tools, those on files for the workspace, and those of the embedding program; and what
-/// the workspace tells agents.
+/// The workspace, whose changes are kept in the data directory with these files.
 ///
 /// # Errors
-/// The workspace cannot be used, or a name is taken.
-fn toolbox(config: &Config, client: &Client) -> Result<(Toolbox, Folder), OpenError> {
-    let jail = folder::jail(config)?;
-    let instructions = folder::instructions(jail.clone());
-    let toolbox = Toolbox::default();
-    let client = client.clone();
-    for toolset in samovar_tools::catalog(&Resources { jail, client }) {
+/// It cannot be used.
+fn workspace(config: &Config, files: Option<&SmallFiles>) -> Result<Workspace, OpenError> {
+    let workspace = Workspace::new(folder::jail(config)?);
+    Ok(match files {
+        Some(files) => shell::with_outputs(workspace, config)
+            .with_undo(UndoStore::new(files.clone(), config.undo)),
+        None => workspace,
+    })
+}
+
+/// The built-in tools, those on files for the workspace, and those of the embedding program.
+///
+/// # Errors
+/// A name is taken.
+fn toolbox(
+    config: &Config,
+    workspace: Arc<Workspace>,
+    client: &Client,
+) -> Result<Toolbox, OpenError> {
+    let toolbox = Toolbox::default().with_changes(workspace.changes());
+    let resources = Resources {
+        workspace,
+        client: client.clone(),
+        search: config.search.clone(),
+        shell: shell::of(config),
+    };
+    for toolset in samovar_tools::catalog(&resources) {
         toolbox.add_built_in(&toolset).map_err(OpenError::Tools)?;
     }
     let delegation: Arc<dyn Toolset> = Arc::new(DelegationTools);
@@ -478,5 +547,5 @@ fn toolbox(config: &Config, client: &Client) -> Result<(Toolbox, Folder), OpenEr
     for toolset in &config.toolsets {
         toolbox.add(toolset).map_err(OpenError::Tools)?;
     }
-    Ok((toolbox, instructions))
+    Ok(toolbox)
 }

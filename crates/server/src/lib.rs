@@ -40,7 +40,9 @@ mod door;
 mod endpoint;
 mod engine_cell;
 mod error;
+mod failures;
 mod folder;
+mod grant;
 mod home;
 mod listener;
 pub mod models;
@@ -51,14 +53,19 @@ mod relay;
 mod relaying;
 mod reply;
 mod router;
+mod rules;
+mod shell;
 mod stream;
 mod tickets;
 mod token;
 mod tokens;
+mod unfinished;
 mod upgrade;
 
 pub use address::Address;
-pub use config::{ChatAgent, ChatConfig, Config, ConfiguredTool, FileAccess, RelaySettings, Token};
+pub use config::{
+    ChatAgent, ChatConfig, Config, ConfiguredTool, ExecConfig, FileAccess, RelaySettings, Token,
+};
 pub use error::OpenError;
 pub use home::{Home, LocalAccess, Opening};
 pub use listener::{Lack, Server, StartError};
@@ -67,9 +74,12 @@ pub use relaying::{memory_engine, relay_agent};
 pub use samovar_agents::Catalogue;
 pub use samovar_chat::{ASK_USER, Chat, ChatState, POST_MESSAGE, question_text};
 pub use samovar_relay::{Relay, RelayConfig};
-pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others};
+pub use samovar_sandbox::cage::{Level, Limits, be_cage_if_asked, toolchain_variables};
+pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others, handover};
 pub use samovar_stores::disk::DiskSpace;
 pub use samovar_stores::{Durability, WalkReport, Walker, walk};
+pub use samovar_tools::{SearchService, UndoBounds, WebSearch};
+pub use shell::try_sandbox;
 
 /// The table of routes, for what documents or calls it.
 pub mod route {
@@ -80,7 +90,7 @@ pub mod route {
 
 /// Which addresses webhooks may have, for code that reads the configuration.
 pub mod egress {
-    pub use samovar_egress::{Client, Range, RangeError};
+    pub use samovar_egress::{Client, Range, RangeError, Target};
 }
 
 /// The table of providers and their settings, for code that reads the configuration.

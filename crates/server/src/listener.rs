@@ -224,8 +224,8 @@ impl Server {
         // First, so that no command of the owner's comes to a server that is leaving.
         drop(self.file);
         self.home.leave();
-        let chatting = &self.home.shared.chatting;
-        chatting.end(self.home.engine(), drain).await;
+        let shared = &self.home.shared;
+        shared.end_turns(self.home.engine(), drain).await;
         // Behind the turns: what they do may be for who is in a room.
         self.home.shared.relaying.end().await;
         self.socket.close().await;

@@ -94,8 +94,7 @@ impl Names {
     }
 
     pub(crate) fn has_origin(&self, origin: &HeaderValue) -> bool {
-        let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
-        self.origins.contains(&origin)
+        self.origins.iter().any(|ours| origin == ours.as_str())
     }
 }
 
@@ -175,6 +174,8 @@ fn authority(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     // proves TL-12
@@ -241,6 +242,8 @@ mod tests {
                 "{listens} {hosts} {given}"
             );
             assert_eq!(names.url(), url, "{listens} {hosts}");
+            let once: BTreeSet<_> = names.authorities().iter().collect();
+            assert_eq!(once.len(), names.authorities().len(), "{once:?}");
             assert!(
                 names.has_origin(&HeaderValue::from_str(url).unwrap()),
                 "{url}"

@@ -210,6 +210,7 @@ pub async fn memory_engine(
         clock: Arc::new(SystemClock),
         ids: Arc::new(UuidV7),
         damages: Arc::new(()),
+        audit: Arc::new(()),
     };
     let begun = Engine::start(ports, settings).await;
     begun.map_err(|broken| Error::new(Code::Internal, broken.to_string()))

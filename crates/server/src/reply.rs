@@ -37,6 +37,12 @@ pub(crate) fn refusal(error: &Error) -> Response<Body> {
                 .headers_mut()
                 .insert(header::RETRY_AFTER, RETRY_AFTER);
         }
+        Code::RateLimited => {
+            let wait = error.details.as_ref();
+            let wait = wait.and_then(|details| details["retryAfterMs"].as_u64());
+            let seconds = HeaderValue::from(wait.unwrap_or_default().div_ceil(1000));
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
         Code::Unauthorized => {
             let scheme = HeaderValue::from_static("Bearer");
             response

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, Method, Response, header};
 use axum::middleware::{self, Next};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use samovar_core::{Code, Error};
+use samovar_engine::Engine;
 use samovar_locale as locale;
 
 use crate::chatting::Chatting;
@@ -40,6 +41,15 @@ pub(crate) struct Shared {
     pub(crate) max_body_bytes: usize,
     pub(crate) slow_client: Duration,
     pub(crate) slow_reader: Duration,
+}
+
+impl Shared {
+    /// Ends the turns of sessions and of the chat's agent, which get the same time, and the stores.
+    /// The audit has the stop, whichever of those that may ask for it comes first.
+    pub(crate) async fn end_turns(&self, engine: &Engine, drain: Duration) {
+        let noted = self.api.note_stop(engine);
+        self.chatting.end(engine, drain, noted).await;
+    }
 }
 
 /// All routes of the server.
@@ -151,6 +161,10 @@ async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Resp
     let (parts, body) = request.into_parts();
     let Shared { api, tickets, .. } = &*guard.shared;
     let admitted = guard.door.admit(&parts, &api.tokens, tickets);
+    if matches!(&admitted, Err(error) if error.code == Code::Unauthorized) {
+        api.failures.add();
+        api.record_failures(api::audit::Pace::Minutely).await;
+    }
     pass(&guard.door, admitted, parts, body, next).await
 }
 
@@ -176,8 +190,13 @@ async fn pass(
             Err(error) => reply::refusal(&error),
         },
         Ok(guest) => {
+            let grant = guest.grant.clone();
             parts.extensions.insert(guest);
-            next.run(Request::from_parts(parts, body)).await
+            let request = Request::from_parts(parts, body);
+            match grant {
+                Some(grant) => grant.serve(request, next).await,
+                None => next.run(request).await,
+            }
         }
         Err(error) if error.code == Code::Unauthorized && is_visit(&parts) => reply::page(),
         Err(error) => reply::refusal(&error),

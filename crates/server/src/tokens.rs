@@ -8,8 +8,10 @@ use samovar_locale as locale;
 use samovar_sandbox::{SmallFiles, Survival};
 use samovar_wire::api::{TokenInfo, TokenName, TokenScope};
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::DropGuard;
 
 use crate::config::Token;
+use crate::grant::Grant;
 use crate::token::{self, TokenHash};
 
 const NAME: &str = "tokens.json";
@@ -21,7 +23,7 @@ const MAX_TOKENS: usize = 64;
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// Who may use a route, and what a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Everybody, without a token.
     Public,
@@ -31,6 +33,8 @@ pub enum Scope {
     Relay,
     /// A token that may read.
     Read,
+    /// A token that may read and answer approvals.
+    Approve,
     /// A token that may change sessions.
     Use,
     /// A token of the owner.
@@ -45,18 +49,31 @@ impl Scope {
             Self::Any => "any",
             Self::Relay => "relay",
             Self::Read => "read",
+            Self::Approve => "approve",
             Self::Use => "use",
             Self::Admin => "admin",
         }
     }
 
-    /// Whether a token of this scope is let into a route of that one: each may what those before it
-    /// may, but who may only read drives no host.
+    /// Whether a token of this scope is let into a route of that one. A token that changes sessions
+    /// answers no approval, so it cannot approve its own calls.
     pub fn covers(self, needed: Self) -> bool {
-        match (self, needed) {
-            (Self::Read, Self::Relay) => false,
-            _ => self >= needed,
-        }
+        let tokens: &[Self] = match needed {
+            Self::Public => return true,
+            Self::Any => &[
+                Self::Relay,
+                Self::Read,
+                Self::Approve,
+                Self::Use,
+                Self::Admin,
+            ],
+            Self::Relay => &[Self::Relay, Self::Use, Self::Admin],
+            Self::Read => &[Self::Read, Self::Approve, Self::Use, Self::Admin],
+            Self::Approve => &[Self::Approve, Self::Admin],
+            Self::Use => &[Self::Use, Self::Admin],
+            Self::Admin => &[Self::Admin],
+        };
+        tokens.contains(&self)
     }
 }
 
@@ -69,6 +86,8 @@ pub(crate) struct Guest {
     pub(crate) seat: Option<Seat>,
     /// What it has shown at the door: a ticket stands for this.
     pub(crate) token: Option<TokenHash>,
+    /// What it has while its token is not revoked; `None` for the owner and for strangers.
+    pub(crate) grant: Option<Arc<Grant>>,
 }
 
 /// A place in a room of the relay.
@@ -82,10 +101,14 @@ impl Guest {
     /// Who came in without a token.
     pub(crate) fn stranger() -> Self {
         Self {
-            sender: Sender::Token("public".into()),
+            sender: Sender::Token {
+                name: "public".into(),
+                is_owner: false,
+            },
             scope: Scope::Public,
             seat: None,
             token: None,
+            grant: None,
         }
     }
 }
@@ -98,9 +121,18 @@ pub(crate) struct Tokens {
     /// For the owner's own commands, which find it in the data directory.
     local: TokenHash,
     /// What every request is held against. Its lock is never held while something is written.
-    named: RwLock<Arc<[TokenRecord]>>,
+    named: RwLock<Arc<[Named]>>,
     /// One change after the other, each until it is kept.
     change: Mutex<()>,
+    /// Requests in a minute of one named token, at most; 0 for no limit.
+    requests_per_minute: u32,
+}
+
+/// A named token of this run.
+#[derive(Clone)]
+struct Named {
+    record: TokenRecord,
+    grant: Arc<Grant>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -116,14 +148,24 @@ impl Tokens {
     ///
     /// # Errors
     /// What the system said, or that the file is damaged.
-    pub(crate) fn open(files: SmallFiles, owner: &Token, local: &Token) -> std::io::Result<Self> {
-        let named = named(&files)?;
+    pub(crate) fn open(
+        files: SmallFiles,
+        owner: &Token,
+        local: &Token,
+        requests_per_minute: u32,
+    ) -> std::io::Result<Self> {
+        let named = named(&files)?.into_iter().map(|record| Named {
+            record,
+            grant: Arc::new(Grant::new(requests_per_minute)),
+        });
+        let named: Vec<_> = named.collect();
         Ok(Self {
             files,
             owner: TokenHash::of(owner),
             local: TokenHash::of(local),
             named: RwLock::new(named.into()),
             change: Mutex::default(),
+            requests_per_minute,
         })
     }
 
@@ -137,7 +179,7 @@ impl Tokens {
         let named = self.named();
         let mut guest = None;
         for named in named.iter() {
-            if named.sha256.equals(given) {
+            if named.record.sha256.equals(given) {
                 guest = Some(named.guest());
             }
         }
@@ -147,9 +189,13 @@ impl Tokens {
             scope: Scope::Admin,
             seat: None,
             token: Some(given.clone()),
+            grant: None,
         };
         match (is_owner, is_local) {
-            (true, _) => Some(owner(Sender::Token("owner".into()))),
+            (true, _) => Some(owner(Sender::Token {
+                name: "owner".into(),
+                is_owner: true,
+            })),
             (false, true) => Some(owner(Sender::CommandLine)),
             (false, false) => guest,
         }
@@ -158,7 +204,7 @@ impl Tokens {
     /// The named ones, oldest first.
     pub(crate) fn list(&self) -> Vec<TokenInfo> {
         let named = self.named();
-        named.iter().map(TokenRecord::info).collect()
+        named.iter().map(|named| named.record.info()).collect()
     }
 
     /// Makes a token. It is shown this once, and only its hash is kept.
@@ -174,7 +220,7 @@ impl Tokens {
     ) -> Result<(TokenInfo, Token), Error> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         let named = self.named();
-        let is_taken = |other: &TokenRecord| other.name == name;
+        let is_taken = |other: &Named| other.record.name == name;
         if matches!(name.as_str(), "owner" | "public") || named.iter().any(is_taken) {
             let why = locale::token::name_taken(locale::quoted(name.as_str()));
             return Err(Error::new(Code::InvalidParams, why));
@@ -192,35 +238,43 @@ impl Tokens {
         };
         let info = fresh.info();
         let mut more = named.to_vec();
-        more.push(fresh);
+        more.push(Named {
+            record: fresh,
+            grant: Arc::new(Grant::new(self.requests_per_minute)),
+        });
         self.keep(more)?;
         Ok((info, token))
     }
 
-    /// Takes a token back; it lets nobody in from here on.
+    /// Revokes a token: it is refused from here on. The requests, streams and sockets that it has
+    /// opened end when the guard is dropped.
     ///
     /// # Errors
     /// [`Code::UnknownToken`] when there is none; [`Code::StoreFull`] when that cannot be kept.
-    pub(crate) fn revoke(&self, name: &TokenName) -> Result<(), Error> {
+    pub(crate) fn revoke(&self, name: &TokenName) -> Result<DropGuard, Error> {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         let named = self.named();
         let mut fewer = named.to_vec();
-        fewer.retain(|other| other.name != *name);
-        if fewer.len() == named.len() {
+        let at = fewer.iter().position(|other| other.record.name == *name);
+        let at = at.ok_or_else(|| {
             let why = locale::token::unknown(locale::quoted(name.as_str()));
-            return Err(Error::new(Code::UnknownToken, why));
-        }
-        self.keep(fewer)
+            Error::new(Code::UnknownToken, why)
+        })?;
+        let revoked = fewer.remove(at);
+        self.keep(fewer)?;
+        // After the list, so that a request which still found it there ends, too.
+        Ok(revoked.grant.revoke())
     }
 
-    fn named(&self) -> Arc<[TokenRecord]> {
+    fn named(&self) -> Arc<[Named]> {
         let named = self.named.read().unwrap_or_else(PoisonError::into_inner);
         named.clone()
     }
 
     /// Kept first: what counts here must count after the next start, too.
-    fn keep(&self, changed: Vec<TokenRecord>) -> Result<(), Error> {
-        let text = serde_json::to_vec(&changed).map_err(|error| not_kept(&error.into()))?;
+    fn keep(&self, changed: Vec<Named>) -> Result<(), Error> {
+        let records: Vec<_> = changed.iter().map(|named| &named.record).collect();
+        let text = serde_json::to_vec(&records).map_err(|error| not_kept(&error.into()))?;
         let kept = self.files.write(NAME, &text, Survival::Crash);
         kept.map_err(|error| not_kept(&error))?;
         let mut named = self.named.write().unwrap_or_else(PoisonError::into_inner);
@@ -229,10 +283,12 @@ impl Tokens {
     }
 }
 
-impl TokenRecord {
+impl Named {
     fn guest(&self) -> Guest {
-        let (scope, seat) = match &self.scope {
+        let Self { record, grant } = self;
+        let (scope, seat) = match &record.scope {
             TokenScope::Read => (Scope::Read, None),
+            TokenScope::Approve => (Scope::Approve, None),
             TokenScope::Use => (Scope::Use, None),
             TokenScope::Admin => (Scope::Admin, None),
             TokenScope::Relay { room, role } => {
@@ -241,13 +297,19 @@ impl TokenRecord {
             }
         };
         Guest {
-            sender: Sender::Token(self.name.as_str().into()),
+            sender: Sender::Token {
+                name: record.name.as_str().into(),
+                is_owner: scope.covers(Scope::Admin),
+            },
             scope,
             seat,
-            token: Some(self.sha256.clone()),
+            token: Some(record.sha256.clone()),
+            grant: Some(grant.clone()),
         }
     }
+}
 
+impl TokenRecord {
     fn info(&self) -> TokenInfo {
         TokenInfo {
             name: self.name.clone(),
@@ -282,11 +344,33 @@ mod tests {
 
     fn open(dir: &tempfile::TempDir) -> Tokens {
         let token = Token::new(OWNER).unwrap();
-        Tokens::open(SmallFiles::of(dir.path()).unwrap(), &token, &token).unwrap()
+        Tokens::open(SmallFiles::of(dir.path()).unwrap(), &token, &token, 600).unwrap()
     }
 
     fn name(text: &str) -> TokenName {
         serde_json::from_value(text.into()).unwrap()
+    }
+
+    // proves TL-11
+    #[test]
+    fn each_scope_covers_what_the_table_says() {
+        use Scope::{Admin, Any, Approve, Public, Read, Relay, Use};
+        let routes = [Public, Any, Relay, Read, Approve, Use, Admin];
+        for (token, covered) in [
+            (Public, "yes  no   no   no   no   no   no"),
+            (Relay, " yes  yes  yes  no   no   no   no"),
+            (Read, "  yes  yes  no   yes  no   no   no"),
+            (Approve, "yes yes  no   yes  yes  no   no"),
+            (Use, "   yes  yes  yes  yes  no   yes  no"),
+            (Admin, " yes  yes  yes  yes  yes  yes  yes"),
+        ] {
+            let covered: Vec<_> = covered.split_whitespace().collect();
+            assert_eq!(covered.len(), routes.len());
+            for (route, covered) in routes.into_iter().zip(covered) {
+                let what = format!("{} on {}", token.as_str(), route.as_str());
+                assert_eq!(token.covers(route), covered == "yes", "{what}");
+            }
+        }
     }
 
     // proves TL-11

@@ -44,6 +44,8 @@ pub(crate) struct ConnectionGuard {
     held: Option<Arc<Held>>,
     stop: CancellationToken,
     cut: CancellationToken,
+    /// Cancelled when the token of the request is revoked.
+    revoked: CancellationToken,
 }
 
 /// What a connection holds of the server.
@@ -69,7 +71,13 @@ impl ConnectionGuard {
             })),
             stop,
             cut,
+            revoked: CancellationToken::new(),
         }
+    }
+
+    /// Closes what the request becomes when its token is revoked.
+    pub(crate) fn end_with(&mut self, revoked: CancellationToken) {
+        self.revoked = revoked;
     }
 
     /// Gives the connection another place in exchange for its own; whether it had one.
@@ -161,7 +169,7 @@ impl Upgrade {
             .write_buffer_size(CHUNK_BYTES)
             .on_failed_upgrade(|error| tracing::debug!(%error, "an upgrade came to nothing"));
         Ok(handshake.on_upgrade(|socket| async move {
-            let line = Channel::new(socket, pace, place.stop.clone());
+            let line = Channel::new(socket, pace, &place);
             tokio::select! {
                 () = serve(line) => {}
                 () = place.cut.cancelled() => {}
@@ -199,6 +207,7 @@ pub(crate) struct Channel {
     socket: WebSocket,
     pace: Pace,
     stop: CancellationToken,
+    revoked: CancellationToken,
     /// When the last ping was sent; at first, when the channel began.
     asked: Instant,
     /// Since when a pong is due.
@@ -243,12 +252,16 @@ pub(crate) enum CloseReason {
     Overrun,
 }
 
+/// The token that let the client in counts no longer.
+const REVOKED: CloseReason = CloseReason::Refused(Code::Unauthorized);
+
 impl Channel {
-    fn new(socket: WebSocket, pace: Pace, stop: CancellationToken) -> Self {
+    fn new(socket: WebSocket, pace: Pace, guard: &ConnectionGuard) -> Self {
         Self {
             socket,
             pace,
-            stop,
+            stop: guard.stop.clone(),
+            revoked: guard.revoked.clone(),
             asked: Instant::now(),
             owed: None,
         }
@@ -266,6 +279,7 @@ impl Channel {
             let heard = tokio::select! {
                 // What has come is heard before the client is given up, and the stop before both.
                 biased;
+                () = self.revoked.cancelled() => return Err(REVOKED),
                 () = self.stop.cancelled() => return Err(CloseReason::Stopping),
                 heard = self.socket.recv() => heard,
                 () = tokio::time::sleep_until(wake) => {
@@ -322,6 +336,7 @@ impl Channel {
     fn written(&self, written: &Result<(), axum::Error>) -> Result<(), CloseReason> {
         match written {
             Err(_) => Err(CloseReason::Gone),
+            Ok(()) if self.revoked.is_cancelled() => Err(REVOKED),
             Ok(()) if self.pace.stalled.is_set() => Err(CloseReason::Stalled),
             Ok(()) => Ok(()),
         }

@@ -1,8 +1,8 @@
-//! A backup of a data directory in use, as a folder: the history, the journal, and a list of both
-//! with their checksums.
+//! A backup of a data directory in use, as a folder: the history, the journal, the audit, and a list
+//! of them with their checksums.
 //!
 //! Nothing is removed from the journal meanwhile, and the history is copied first: what its copy
-//! lacks is in the journal's copy. Tokens, logs and the address of a running server are left out: a
+//! lacks is in the journal's copy, and the audit's copy has the head that it stores. Tokens, logs and the address of a running server are left out: a
 //! backup shows the conversations and gives no access to a server.
 
 mod files;
@@ -23,7 +23,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::data_dir::{DataDir, make_new, sync_dir};
+use crate::audit::AuditLog;
+use crate::data_dir::{AUDIT, DataDir, make_new, sync_dir};
 use crate::disk::blocking;
 use crate::history::SqliteHistory;
 use crate::journal::LmdbJournal;
@@ -54,6 +55,7 @@ pub struct Backups {
     dir: DataDir,
     journal: Arc<LmdbJournal>,
     history: Arc<SqliteHistory>,
+    audit: Arc<AuditLog>,
     /// Taken while one is made, and for good once one is to be put back.
     one: Arc<Semaphore>,
     /// What goes on when nobody waits for it any longer.
@@ -92,13 +94,13 @@ pub fn last(dir: &DataDir) -> Option<Backup> {
 impl Backups {
     pub(crate) fn new(
         dir: DataDir,
-        journal: Arc<LmdbJournal>,
-        history: Arc<SqliteHistory>,
+        (journal, history, audit): (Arc<LmdbJournal>, Arc<SqliteHistory>, Arc<AuditLog>),
     ) -> Self {
         Self {
             dir,
             journal,
             history,
+            audit,
             one: Arc::new(Semaphore::new(1)),
             tasks: TaskTracker::new(),
         }
@@ -197,11 +199,12 @@ impl Backups {
         let (journal, folder) = (self.journal.clone(), part.join(JOURNAL));
         blocking(move || journal.copy_to(&folder)).await?;
         drop(pause);
+        self.audit.copy_to(part.join(AUDIT)).await?;
         let (part, epoch) = (part.to_owned(), self.journal.epoch().0);
         let now = self.dir.clock.now();
         blocking(move || {
             let list = |name: &str| BackupFile::of(&part, name);
-            let files = [HISTORY, JOURNAL_FILE].map(list).into_iter();
+            let files = [HISTORY, JOURNAL_FILE, AUDIT].map(list).into_iter();
             let files = files.collect::<io::Result<_>>().map_err(from_io)?;
             let manifest = Manifest::new(now, epoch, files);
             manifest.write(&part).map_err(from_io)?;

@@ -12,6 +12,8 @@ use samovar_core::{Clock, failpoint};
 pub(crate) const HISTORY: [&str; 3] = ["history.db", "history.db-wal", "history.db-shm"];
 /// The names of the journal's folders.
 pub(crate) const JOURNAL: [&str; 2] = ["journal", "spool"];
+/// The file of the audit.
+pub(crate) const AUDIT: &str = "audit.jsonl";
 /// The file that the holder of the directory has locked.
 pub(crate) const LOCK: &str = "lock";
 /// The folder for reports of damage and for the files that were set aside.

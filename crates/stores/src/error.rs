@@ -50,6 +50,14 @@ pub enum OpenError {
         /// What it said.
         source: Broken,
     },
+    /// The audit cannot be opened; without it nothing may have an effect.
+    #[error("{}", locale::store::audit_unusable(locale::quoted(.dir), .source))]
+    Audit {
+        /// The data directory.
+        dir: PathBuf,
+        /// What it said.
+        source: Broken,
+    },
 }
 
 /// What was found, and what a person can do.

@@ -6,6 +6,7 @@
 //! Start with `ledger`: how changes become rows. The tables are in `migrations/`.
 
 mod agents;
+mod audit_head;
 mod checksum;
 mod deep;
 mod failure;
@@ -33,6 +34,7 @@ use tokio::sync::Mutex;
 
 pub use self::deep::HistoryReport;
 use self::writer::Writer;
+use crate::audit::Heads;
 use crate::disk::Disk;
 
 /// The history in one `SQLite` file.
@@ -65,8 +67,18 @@ impl SqliteHistory {
         path: &Path,
         damages: Arc<dyn Damages>,
     ) -> Result<Self, Broken> {
+        Self::open_for(disk, path, damages, Heads::default()).await
+    }
+
+    /// The same, with the heads of the audit's chain that its positions are stored with.
+    pub(crate) async fn open_for(
+        disk: &Disk,
+        path: &Path,
+        damages: Arc<dyn Damages>,
+        heads: Heads,
+    ) -> Result<Self, Broken> {
         let file = file::Options::new(path)?;
-        let writer = Writer::open(file.writer(), disk.clone()).await?;
+        let writer = Writer::open(file.writer(), disk.clone(), heads).await?;
         disk.watch(path);
         Ok(Self {
             writer: Mutex::new(writer),

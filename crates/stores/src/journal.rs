@@ -81,6 +81,16 @@ impl Default for Settings {
     }
 }
 
+/// The events of a row under a key.
+pub(crate) fn row_events(log: LogNo, seq: Seq, row: &[u8]) -> Result<Vec<Event>, Broken> {
+    Row::read(RowKey::new(log, seq), row)?.events()
+}
+
+/// The rows of events in order, each with the position of its key.
+pub(crate) fn rows(log: LogNo, events: &[Arc<Event>]) -> Result<Vec<(Seq, Vec<u8>)>, Broken> {
+    run::pack(log, events)
+}
+
 /// How full the map is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {

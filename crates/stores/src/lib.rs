@@ -2,7 +2,7 @@
 //!
 //! Here: [`open`], the only entry. It gives the [`Stores`] of a data directory: the journal (the
 //! truth about every turn, LMDB with a spool for live events), the history that is projected from
-//! it (`SQLite`), and their maintenance: disk, backups, damage reports. There is one pair of
+//! it (`SQLite`), the audit, and their maintenance: disk, backups, damage reports. There is one pair of
 //! stores today; the server sees only [`Stores`].
 //! Not here: what is kept when, and what a turn does next. Also not here: who may open a data
 //! directory. Only one process may at a time; the owner of its lock ensures that first.
@@ -10,7 +10,9 @@
 //! No store reads another (DU-1).
 //! Start with [`open`].
 
+pub mod audit;
 pub mod backup;
+pub mod codec;
 pub mod damage;
 mod data_dir;
 pub mod disk;

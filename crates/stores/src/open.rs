@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{AgentRows, Broken, Damages, History, Journal, failpoint};
 
+use crate::audit::{AuditLog, Heads, Origin};
 use crate::backup::{self, Backups};
 use crate::damage::{DamagedPart, Reports};
 use crate::data_dir::{DataDir, HISTORY, LOCK};
@@ -45,6 +46,8 @@ pub struct Stores {
     pub history: Arc<dyn History>,
     /// The definitions of agents that clients made, in the file of the history.
     pub agents: Arc<dyn AgentRows>,
+    /// The audit.
+    pub audit: Arc<AuditLog>,
     /// The disk that both are on.
     pub disk: Disk,
     /// Makes backups of both.
@@ -60,7 +63,13 @@ pub struct Stores {
 /// [`OpenError`]; nothing is left open then. With [`OpenError::Missing`] nothing was changed either.
 pub async fn open(options: Options) -> Result<Stores, OpenError> {
     let run = RunFile::begin(&options.dir);
-    Opener { options, run }.open().await
+    let is_history_new = false;
+    let opener = Opener {
+        options,
+        run,
+        is_history_new,
+    };
+    opener.open().await
 }
 
 impl Stores {
@@ -104,6 +113,12 @@ impl Stores {
     }
 }
 
+fn told_later(stored: Result<(), Broken>) {
+    if let Err(broken) = stored {
+        tracing::warn!(%broken, "the audit's head is stored later");
+    }
+}
+
 fn told(closed: Result<(), Broken>) {
     if let Err(broken) = closed {
         tracing::warn!(%broken, "a store did not close cleanly");
@@ -114,6 +129,8 @@ fn told(closed: Result<(), Broken>) {
 struct Opener {
     options: Options,
     run: RunFile,
+    /// Whether the history begins empty where it was not the first start.
+    is_history_new: bool,
 }
 
 impl Opener {
@@ -130,22 +147,51 @@ impl Opener {
         let (disk, lmdb) = opened.map_err(|source| unusable(&dir, Store::Journal, source))?;
         disk.watch(&dir.path.join(LOCK));
         backup::remove_cut(&dir);
-        match self.open_history(&disk, &lmdb, &history).await {
-            Ok(history) => Ok(Stores {
-                journal: lmdb.clone(),
-                history: history.clone(),
-                agents: history.clone(),
-                disk,
-                backups: Arc::new(Backups::new(dir, lmdb.clone(), history)),
-                lmdb,
-                reports: self.options.reports,
-                run: Mutex::new(self.run),
-            }),
+        let heads = Heads::default();
+        let history = match self.open_history(&disk, &lmdb, &history, &heads).await {
+            Ok(history) => history,
             Err(source) => {
                 told(lmdb.close().await);
-                Err(unusable(&dir, Store::History, source))
+                return Err(unusable(&dir, Store::History, source));
             }
+        };
+        let audit = match self.open_audit(&disk, heads).await {
+            Ok(audit) => Arc::new(audit),
+            Err(source) => {
+                told(history.close().await);
+                told(lmdb.close().await);
+                let dir = dir.path;
+                return Err(OpenError::Audit { dir, source });
+            }
+        };
+        if audit.has_moved() {
+            // At once, so that no later start finds again what this one has recorded.
+            told_later(history.sync().await);
         }
+        let parts = (lmdb.clone(), history.clone(), audit.clone());
+        Ok(Stores {
+            journal: lmdb.clone(),
+            history: history.clone(),
+            agents: history,
+            audit,
+            disk,
+            backups: Arc::new(Backups::new(dir, parts)),
+            lmdb,
+            reports: self.options.reports,
+            run: Mutex::new(self.run),
+        })
+    }
+
+    async fn open_audit(&self, disk: &Disk, heads: Heads) -> Result<AuditLog, Broken> {
+        let (dir, disk) = (self.options.dir.clone(), disk.clone());
+        let origin = if self.run.last.is_restored {
+            Origin::Backup
+        } else if self.is_history_new {
+            Origin::NewHistory
+        } else {
+            Origin::LastRun
+        };
+        blocking(move || AuditLog::open(&dir, &disk, heads, origin)).await
     }
 
     /// Finds the stores, and notes how they are opened before anything of it is done.
@@ -271,6 +317,7 @@ impl Opener {
         disk: &Disk,
         journal: &Arc<LmdbJournal>,
         found: &Found,
+        heads: &Heads,
     ) -> Result<Arc<SqliteHistory>, Broken> {
         let dir = self.options.dir.path.clone();
         let path = dir.join(HISTORY[0]);
@@ -295,11 +342,13 @@ impl Opener {
         if is_cut || is_made || !path.exists() || last.is_restored {
             project_again(journal).await?;
         }
-        let history = match self.try_history(disk, &path).await {
+        self.is_history_new = !path.exists();
+        let history = match self.try_history(disk, &path, heads).await {
             Err(Broken::Damaged(why)) => {
                 self.set_aside(Store::History, &why)?;
+                self.is_history_new = true;
                 project_again(journal).await?;
-                self.try_history(disk, &path).await?
+                self.try_history(disk, &path, heads).await?
             }
             opened => opened?,
         };
@@ -311,8 +360,14 @@ impl Opener {
         Ok(Arc::new(history))
     }
 
-    async fn try_history(&self, disk: &Disk, path: &Path) -> Result<SqliteHistory, Broken> {
-        SqliteHistory::open_on(disk, path, self.options.reports.clone()).await
+    async fn try_history(
+        &self,
+        disk: &Disk,
+        path: &Path,
+        heads: &Heads,
+    ) -> Result<SqliteHistory, Broken> {
+        let reports = self.options.reports.clone();
+        SqliteHistory::open_for(disk, path, reports, heads.clone()).await
     }
 
     /// Moves what is damaged to a folder of its own, and says so first.

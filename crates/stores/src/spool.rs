@@ -20,7 +20,7 @@ use crate::data_dir::create;
 use crate::disk::Disk;
 use crate::journal::from_io;
 
-pub(crate) use frame::{Frame, frames};
+pub(crate) use frame::{Frame, append, frames};
 use holdings::Holdings;
 pub(crate) use holdings::Release;
 
@@ -67,7 +67,7 @@ impl Spool {
                 let why = format!("event {} is durable, so it needs a commit", event.id());
                 return Err(Broken::Io(why));
             }
-            frame::append(&mut bytes, log, event)?;
+            append(&mut bytes, log, event)?;
         }
         // What the ballast left is for what cannot wait.
         self.disk.check()?;

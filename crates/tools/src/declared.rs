@@ -95,7 +95,8 @@ impl Declared {
             description: self.description,
             parameters: self.parameters,
             effect: self.effect,
-            asks: Some(Asks::FOREIGN),
+            // Only the operator declares tools, and is believed about what they do (TL-4).
+            asks: (self.effect != Effect::Read).then_some(Asks::FOREIGN),
             origin: self.origin,
             timeout: self.timeout,
             sharing: Sharing::Parallel,

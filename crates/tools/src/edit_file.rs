@@ -14,9 +14,10 @@ use serde_json::json;
 use crate::foresight::Foresight;
 use crate::text::{path, plural, sha256};
 use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::{Caller, Workspace};
 use crate::write_file::MAX_CONTENT_BYTES;
 
+pub(crate) use diff::unified;
 use document::Document;
 use fit::{Fit, Misfit, fit};
 
@@ -38,36 +39,34 @@ impl FileTool for EditFile {
     const NAME: &'static str = "edit_file";
     const ACCESS: Access = Access::Write;
 
-    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+    fn run(self, workspace: &Workspace, caller: &Caller) -> Result<Outcome, Refusal> {
         let place = workspace.place(&self.path)?;
         let lock = workspace.lock(&place);
         let Edit { before, fit, after } = self.edit(workspace, &place)?;
         let content = after.to_bytes();
-        stop.check()?;
-        workspace
-            .jail()
-            .write(&place, &content, MAX_CONTENT_BYTES)?;
+        caller.check(Some(&before.to_bytes()))?;
+        workspace.change(caller, &place, Some(before.to_bytes()), &content)?;
         // Nobody has to wait while the difference is looked for.
         drop(lock);
-        let diff = diff::unified(&path(&place), before.text(), after.text());
+        let diff = unified(&path(&place), before.text(), after.text());
         Ok(told(&place, fit.at.len(), Some(&diff), &content))
+    }
+
+    fn file(&self) -> &str {
+        &self.path
+    }
+
+    fn preview(&self, workspace: &Workspace) -> Result<Option<(Foresight, String)>, Refusal> {
+        let place = workspace.place(&self.path)?;
+        let edit = self.edit(workspace, &place)?;
+        let shown = unified(&path(&place), edit.before.text(), edit.after.text());
+        Ok(Some((self.foresight(edit), shown)))
     }
 
     fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {
         let place = workspace.place(&self.path)?;
-        let Edit { before, fit, after } = self.edit(workspace, &place)?;
-        let (before, after) = (before.to_bytes(), after.to_bytes());
-        let foresight = Foresight::new(Some(&before), &after).with_places(&fit.at);
-        let is_as_given = (fit.old.as_str(), fit.new.as_str())
-            == (
-                Document::parse(&self.old).text(),
-                Document::parse(&self.new).text(),
-            );
-        Ok(Some(if is_as_given {
-            foresight
-        } else {
-            foresight.with_texts(fit.old, fit.new)
-        }))
+        let edit = self.edit(workspace, &place)?;
+        Ok(Some(self.foresight(edit)))
     }
 
     fn probe(self, workspace: &Workspace, foresight: &Foresight) -> Result<Probed, Refusal> {
@@ -109,6 +108,22 @@ impl EditFile {
         Ok(Edit { before, fit, after })
     }
 
+    fn foresight(&self, edit: Edit) -> Foresight {
+        let Edit { before, fit, after } = edit;
+        let (before, after) = (before.to_bytes(), after.to_bytes());
+        let foresight = Foresight::new(Some(&before), &after).with_places(&fit.at);
+        let is_as_given = (fit.old.as_str(), fit.new.as_str())
+            == (
+                Document::parse(&self.old).text(),
+                Document::parse(&self.new).text(),
+            );
+        if is_as_given {
+            foresight
+        } else {
+            foresight.with_texts(fit.old, fit.new)
+        }
+    }
+
     /// The difference that the edit made, which its text after it and the places are enough for; none
     /// when they are not.
     fn difference(&self, place: &JailPath, foresight: &Foresight, now: &[u8]) -> Option<String> {
@@ -131,7 +146,7 @@ impl EditFile {
         }
         let before = after.replace(&at, new.len(), old);
         let is_it = foresight.before == Some(sha256(&before.to_bytes()));
-        is_it.then(|| diff::unified(&path(place), before.text(), after.text()))
+        is_it.then(|| unified(&path(place), before.text(), after.text()))
     }
 }
 

@@ -1,8 +1,10 @@
-//! The built-in file tools, all of them inside the path jail, and tools that run elsewhere.
+//! The built-in tools: those for files, all of them inside the path jail, those for the web, and
+//! tools that run elsewhere.
 //!
 //! Here: [`catalog`], the one list of built-in tools; one file for each tool, whose arguments are a
 //! type from which the schema and the description are derived; the parts that tools share: texts
-//! for the model, the walk that honours `.gitignore`, the locks under which files are changed;
+//! for the model, the walk that honours `.gitignore`, the locks under which files are changed, the
+//! store from which changes are taken back;
 //! [`webhook()`] and [`client_tool`], for tools that others declare ([`Declared`]). Not here: the
 //! jail itself (`samovar-sandbox`), who may call what, and when (the engine), running commands.
 //!
@@ -12,17 +14,24 @@
 mod alike;
 mod declared;
 mod edit_file;
+mod exec;
 mod filter;
 mod foresight;
 mod ignores;
 mod list_dir;
+mod online;
+mod outputs;
 mod read_file;
 mod schema;
 mod search_files;
 mod survey;
+mod take_back;
 mod text;
 mod tool;
 mod ui;
+mod undo;
+mod web_fetch;
+mod web_search;
 mod webhook;
 mod workspace;
 mod write_file;
@@ -31,38 +40,52 @@ use std::sync::Arc;
 
 use samovar_core::Toolset;
 use samovar_egress::Client;
-use samovar_sandbox::Jail;
 
 pub use crate::declared::{Declared, DeclaredError, no_arguments};
 pub use crate::ui::FOR_UI;
+pub use crate::undo::{UndoBounds, UndoStore, UnfinishedUndo};
+pub use crate::web_search::{SearchService, WebSearch};
 pub use crate::webhook::{client_tool, webhook};
+pub use crate::workspace::Workspace;
+
+pub use crate::exec::{EXEC, ExecSettings, Shell};
+pub use crate::outputs::OutputStore;
+pub use samovar_shell::ReadOnly;
 
 use crate::tool::toolset;
-use crate::workspace::Workspace;
 
 /// What the built-in tools work with.
 pub struct Resources {
     /// The files that they may touch.
-    pub jail: Arc<Jail>,
+    pub workspace: Arc<Workspace>,
     /// The client for what is fetched.
     pub client: Client,
+    /// What commands run in; `None` leaves `exec` out.
+    pub shell: Option<Arc<Shell>>,
+    /// Where `web_search` asks; `None` if no search is configured, which its calls then say.
+    pub search: Option<WebSearch>,
 }
 
 /// Every built-in tool, in a stable order. A tool is a [`Toolset`] whose [`ToolSpec`] says what the
 /// gate asks; `toolset` makes one of a type that works on files.
 ///
-/// Calls of one catalog never lose each other's changes to a file, so a jail has one catalog.
 /// The calls need a tokio runtime: those on files run on its pool for blocking work.
 ///
 /// [`ToolSpec`]: samovar_core::ToolSpec
 pub fn catalog(resources: &Resources) -> Vec<Arc<dyn Toolset>> {
-    let workspace = Arc::new(Workspace::new(resources.jail.clone()));
-    vec![
-        toolset::<list_dir::ListDir>(&workspace),
-        toolset::<read_file::ReadFile>(&workspace),
-        toolset::<search_files::SearchFiles>(&workspace),
-        toolset::<edit_file::EditFile>(&workspace),
-        toolset::<write_file::WriteFile>(&workspace),
+    let workspace = &resources.workspace;
+    let shell = resources.shell.clone();
+    let exec = shell.map(|shell| exec::ExecTool::new(workspace.clone(), shell));
+    let mut catalog: Vec<Arc<dyn Toolset>> = vec![
+        toolset::<list_dir::ListDir>(workspace),
+        toolset::<read_file::ReadFile>(workspace),
+        toolset::<search_files::SearchFiles>(workspace),
+        toolset::<edit_file::EditFile>(workspace),
+        toolset::<write_file::WriteFile>(workspace),
+        Arc::new(web_search::WebSearchTool::new(resources)),
+        Arc::new(web_fetch::WebFetchTool::new(resources.client.clone())),
         Arc::new(ui::UiTools),
-    ]
+    ];
+    catalog.extend(exec.map(|exec| Arc::new(exec) as Arc<dyn Toolset>));
+    catalog
 }

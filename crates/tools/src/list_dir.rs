@@ -12,7 +12,7 @@ use crate::filter::{Filter, below};
 use crate::survey::{LeftOut, survey};
 use crate::text::{grouped, here, is_usable, name, plural};
 use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::{Caller, Workspace};
 
 /// Entries that are shown.
 const MAX_SHOWN: usize = 1_000;
@@ -38,7 +38,8 @@ impl FileTool for ListDir {
     const NAME: &'static str = "list_dir";
     const ACCESS: Access = Access::Read;
 
-    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+    fn run(self, workspace: &Workspace, caller: &Caller) -> Result<Outcome, Refusal> {
+        let stop = &caller.stop;
         let folder = workspace.place(self.path.as_deref().unwrap_or("."))?;
         let depth = self.depth.unwrap_or(1).max(1);
         if depth > MAX_DEPTH {
@@ -67,6 +68,10 @@ impl FileTool for ListDir {
             Some(_) | None => format!("{count} in {here}"),
         };
         Ok(present(head, &folder, &entries, &left_out))
+    }
+
+    fn file(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
     }
 }
 

@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::outputs;
 use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::{Caller, Stop, Workspace};
 
 use lines::Lines;
 use page::Page;
@@ -47,7 +48,8 @@ impl FileTool for ReadFile {
     const NAME: &'static str = "read_file";
     const ACCESS: Access = Access::Read;
 
-    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+    fn run(self, workspace: &Workspace, caller: &Caller) -> Result<Outcome, Refusal> {
+        let stop = &caller.stop;
         // Models that count from 0 mean the beginning.
         let first = self.offset.unwrap_or(1).max(1);
         let limit = self.limit.unwrap_or(USUAL_LINES).min(MAX_LINES);
@@ -62,7 +64,13 @@ impl FileTool for ReadFile {
             USUAL_BYTES
         };
         let place = workspace.place(&self.path)?;
-        let file = workspace.jail().open_file(&place)?;
+        let output = workspace
+            .outputs()
+            .filter(|_| self.path.starts_with(outputs::PREFIX));
+        let file = match output {
+            Some(outputs) => outputs.read(&self.path)?,
+            None => workspace.jail().open_file(&place)?,
+        };
         let bytes = file.len();
         if file.read_at(0, SNIFFED_BYTES)?.contains(&0) {
             return Ok(binary(&place, bytes));
@@ -77,6 +85,10 @@ impl FileTool for ReadFile {
             .map_err(|error| format!("{:?} cannot be read: {error}", place.to_string()))?;
         stop.check()?;
         present(&place, bytes, page)
+    }
+
+    fn file(&self) -> &str {
+        &self.path
     }
 }
 

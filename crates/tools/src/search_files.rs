@@ -15,7 +15,7 @@ use crate::filter::Filter;
 use crate::survey::{LeftOut, survey};
 use crate::text::{here, path, plural, visible};
 use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::{Caller, Stop, Workspace};
 
 use hunt::Hunt;
 
@@ -42,7 +42,8 @@ impl FileTool for SearchFiles {
     const ACCESS: Access = Access::Read;
     const TIMEOUT: Duration = Duration::from_secs(30);
 
-    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+    fn run(self, workspace: &Workspace, caller: &Caller) -> Result<Outcome, Refusal> {
+        let stop = &caller.stop;
         let (start, mut lead) = self.start(workspace)?;
         let mut glob = self.glob.as_deref();
         let mut found = self.search(workspace, stop, &start, glob)?;
@@ -63,6 +64,10 @@ impl FileTool for SearchFiles {
             (false, _) => self.no_match(&start, glob, &hunt),
         };
         Ok(hunt.present(lead + &head, &left_out))
+    }
+
+    fn file(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
     }
 }
 

@@ -3,14 +3,17 @@
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::approval::{MAX_PREVIEW_BYTES, Previewed, visible};
+use samovar_core::redact;
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, Closer, Effect, Future, Outcome, Probed, Status, ToolCall, ToolReply,
-    ToolSpec, Toolset,
+    Asks, CallContext, Closer, Effect, Future, Outcome, Preview, Probed, Reach, Status, ToolCall,
+    ToolReply, ToolSpec, Toolset,
 };
 use samovar_sandbox::JailError;
 use schemars::JsonSchema;
@@ -23,11 +26,14 @@ use tokio::task::{self, AbortHandle, JoinHandle};
 use crate::alike;
 use crate::foresight::Foresight;
 use crate::schema;
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::{Caller, Stop, Workspace};
 
 /// The calls that have a thread at once, at most. Without a free descriptor each waits on its thread
 /// for half a minute; the runtime has 512 such threads, which the stores need too.
 const MAX_RUNNING: usize = 128;
+
+/// The files of a folder that instruct agents: a person decides about each change of them.
+const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// The threads that are left for calls.
 static THREADS: Semaphore = Semaphore::const_new(MAX_RUNNING);
@@ -42,8 +48,18 @@ pub(crate) trait FileTool: DeserializeOwned + JsonSchema + Send + 'static {
     /// How long one call may run.
     const TIMEOUT: Duration = DEFAULT_TIMEOUT;
 
-    /// Answers a call, on a thread that may block.
-    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal>;
+    /// Answers a call, on a thread that may block. A call that a person approved does nothing unless
+    /// its file is as they saw it.
+    fn run(self, workspace: &Workspace, caller: &Caller) -> Result<Outcome, Refusal>;
+
+    /// The file or folder that the call names, for the gate.
+    fn file(&self) -> &str;
+
+    /// What a person is shown of the call: the text, with what it will make of its file.
+    fn preview(&self, workspace: &Workspace) -> Result<Option<(Foresight, String)>, Refusal> {
+        let _ = workspace;
+        Ok(None)
+    }
 
     /// What the call will make of its file, as that stands now; none for a tool that changes none.
     fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {
@@ -89,6 +105,12 @@ impl Refusal {
     /// The path of the call, if that leads nowhere.
     pub(crate) fn lost(&self) -> Option<&Lost> {
         self.lost.as_ref()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
     }
 }
 
@@ -142,9 +164,53 @@ impl<T: FileTool> Toolset for FileToolset<T> {
         vec![self.spec.clone()]
     }
 
-    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         let workspace = self.workspace.clone();
-        Box::pin(async move { ToolReply::Closed(run_blocking::<T>(workspace, call.args).await) })
+        let CallContext {
+            session,
+            turn,
+            key,
+            approved,
+            ..
+        } = context;
+        let caller = Caller {
+            session,
+            turn,
+            call: key,
+            stop: Stop::default(),
+            approved: approved.and_then(|seen| Foresight::deserialize(seen).ok()),
+        };
+        Box::pin(
+            async move { ToolReply::Closed(run_blocking::<T>(workspace, call.args, caller).await) },
+        )
+    }
+
+    fn reach(&self, call: &ToolCall) -> Option<Reach> {
+        let tool = T::deserialize(&call.args).ok()?;
+        // A path that leads nowhere changes nothing, and the call fails in its own words.
+        let place = self.workspace.place(tool.file()).ok()?;
+        let path = place.to_string();
+        let instructs = instructs(&path);
+        Some(Reach { path, instructs })
+    }
+
+    fn preview(&self, call: &ToolCall) -> Future<'static, Previewed> {
+        let (workspace, args) = (self.workspace.clone(), call.args.clone());
+        let look = move || {
+            let tool = T::deserialize(args).map_err(|error| misfit(&error))?;
+            let seen = tool
+                .preview(&workspace)
+                .map_err(|refusal| Outcome::failed(refusal.why))?;
+            let (foresight, text) = seen.unzip();
+            Ok(Preview {
+                foreseen: foresight.and_then(|seen| serde_json::to_value(seen).ok()),
+                text: text.map(|text| cut(&text)),
+            })
+        };
+        Box::pin(async move {
+            let looked = on_thread(look).await.await;
+            looked.unwrap_or_else(|_| Err(Outcome::failed("the file could not be looked at")))
+        })
     }
 
     fn foresee(&self, call: &ToolCall) -> Future<'static, Option<Value>> {
@@ -197,7 +263,9 @@ fn spec<T: FileTool>() -> ToolSpec {
 }
 
 /// Starts work that may block, when a thread is left for it.
-async fn on_thread<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
+pub(crate) async fn on_thread<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
     // It is never closed. Work that was dropped keeps its thread until it stops.
     let thread = THREADS.acquire().await.ok();
     task::spawn_blocking(move || {
@@ -207,15 +275,18 @@ async fn on_thread<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static)
 }
 
 /// Runs a call away from the async threads; dropping the future stops it.
-async fn run_blocking<T: FileTool>(workspace: Arc<Workspace>, args: Value) -> Outcome {
-    let stop = Stop::default();
-    let seen = stop.clone();
-    let running = on_thread(move || answer::<T>(args, &workspace, &seen)).await;
+async fn run_blocking<T: FileTool>(
+    workspace: Arc<Workspace>,
+    args: Value,
+    caller: Caller,
+) -> Outcome {
+    let stop = caller.stop.clone();
+    let thread = on_thread(move || answer::<T>(args, &workspace, &caller)).await;
     let _stops_when_dropped = StopOnDrop {
         stop,
-        queued: running.abort_handle(),
+        queued: thread.abort_handle(),
     };
-    match running.await.map_err(task::JoinError::try_into_panic) {
+    match thread.await.map_err(task::JoinError::try_into_panic) {
         Ok(outcome) => outcome,
         // The engine, which has the log, makes a result of it.
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
@@ -223,17 +294,60 @@ async fn run_blocking<T: FileTool>(workspace: Arc<Workspace>, args: Value) -> Ou
     }
 }
 
-fn answer<T: FileTool>(args: Value, workspace: &Workspace, stop: &Stop) -> Outcome {
+fn answer<T: FileTool>(args: Value, workspace: &Workspace, caller: &Caller) -> Outcome {
     let path = args["path"].as_str().map(str::to_owned);
+    if let (Access::Write, Some(why)) = (T::ACCESS, loses_key(&args)) {
+        return Outcome::failed(why);
+    }
     let tool = match T::deserialize(args) {
         Ok(tool) => tool,
-        Err(error) => return Outcome::failed(format!("the arguments do not fit: {error}")),
+        Err(error) => return misfit(&error),
     };
-    tool.run(workspace, stop).unwrap_or_else(|refusal| {
+    tool.run(workspace, caller).unwrap_or_else(|refusal| {
         let lost = path.zip(refusal.lost);
-        let hint = lost.and_then(|(path, lost)| alike::instead_of(&path, &lost, workspace, stop));
+        let hint =
+            |(path, lost): (String, Lost)| alike::instead_of(&path, &lost, workspace, &caller.stop);
+        let hint = lost.and_then(hint);
         Outcome::failed(hint.unwrap_or(refusal.why))
     })
+}
+
+/// Whether agents follow a file of this name (MD-27).
+fn instructs(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    INSTRUCTIONS
+        .iter()
+        .any(|instructions| name.eq_ignore_ascii_case(instructions))
+}
+
+fn misfit(error: &serde_json::Error) -> Outcome {
+    Outcome::failed(format!("the arguments do not fit: {error}"))
+}
+
+/// A preview within its bound.
+pub(crate) fn cut(text: &str) -> String {
+    let text = visible(text);
+    if text.len() <= MAX_PREVIEW_BYTES {
+        return text.into_owned();
+    }
+    let shown = &text[..text.floor_char_boundary(MAX_PREVIEW_BYTES)];
+    format!(
+        "{shown}\n[cut: {} of {} bytes shown]",
+        shown.len(),
+        text.len()
+    )
+}
+
+/// Why a file cannot be given these texts: a mark that stands for a key of ours would replace the
+/// key itself (TL-14).
+fn loses_key(args: &Value) -> Option<String> {
+    let own = redact::own();
+    let mut texts = args.as_object()?.values().filter_map(Value::as_str);
+    let mark = texts.find_map(|text| own.mark_in(text))?;
+    Some(format!(
+        "{mark} stands for a key that is not shown to you, and writing it would lose that key; \
+         nothing was changed: leave the line with the key as it is, and edit the lines around it"
+    ))
 }
 
 /// Stops a call that nobody waits for any more.

@@ -155,6 +155,7 @@ mod tests {
             agent: AgentPath::root("master"),
             key: key.clone(),
             posted: posted.map(Arc::new),
+            approved: None,
         };
         UiTools.call(ToolCall::new(key, name, args), context).await
     }

@@ -59,6 +59,10 @@ impl Toolset for Webhook {
         vec![self.spec.clone()]
     }
 
+    fn target(&self) -> Option<String> {
+        Some(self.target.whole().to_owned())
+    }
+
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         let request = request(self.target.clone(), &call, &context);
         let (client, effect) = (self.client.clone(), self.spec.effect);
@@ -179,6 +183,10 @@ struct ClientTool {
 impl Toolset for ClientTool {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
         vec![self.spec.clone()]
+    }
+
+    fn target(&self) -> Option<String> {
+        Some("a client".to_owned())
     }
 
     fn call(&self, _call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {

@@ -4,32 +4,153 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_sandbox::{Jail, JailPath};
+use samovar_core::{CallId, FileChanges, SessionId, TurnId};
+use samovar_sandbox::{Jail, JailError, JailPath, WriteResult};
 
+use crate::foresight::Foresight;
+use crate::outputs::OutputStore;
+use crate::take_back::Changes;
+use crate::text::sha256;
 use crate::tool::Refusal;
+use crate::undo::{Before, Record, UndoStore};
+use crate::write_file::MAX_CONTENT_BYTES;
 
 /// Locks for all files together. Two files that share one only wait for each other; more files than
 /// this are seldom changed at the same moment.
 const LOCKS: usize = 64;
 
 /// The files that tools may see, and the locks under which they change them.
-pub(crate) struct Workspace {
+///
+/// Calls of one workspace never lose each other's changes to a file, so a jail has one workspace.
+pub struct Workspace {
     jail: Arc<Jail>,
+    /// Where changes are kept so that they can be taken back.
+    undo: Option<UndoStore>,
+    /// Where outputs are that are too long for a result.
+    outputs: Option<OutputStore>,
     locks: [Mutex<()>; LOCKS],
     hasher: RandomState,
 }
 
 impl Workspace {
-    pub(crate) fn new(jail: Arc<Jail>) -> Self {
+    /// A workspace whose changes cannot be taken back.
+    pub fn new(jail: Arc<Jail>) -> Self {
         Self {
             jail,
+            undo: None,
+            outputs: None,
             locks: std::array::from_fn(|_| Mutex::new(())),
             hasher: RandomState::new(),
         }
     }
 
-    pub(crate) fn jail(&self) -> &Jail {
+    /// The same with a store of changes, from which they can be taken back.
+    #[must_use]
+    pub fn with_undo(self, undo: UndoStore) -> Self {
+        Self {
+            undo: Some(undo),
+            ..self
+        }
+    }
+
+    /// The same with a folder for outputs that are too long for a result.
+    #[must_use]
+    pub fn with_outputs(self, outputs: OutputStore) -> Self {
+        Self {
+            outputs: Some(outputs),
+            ..self
+        }
+    }
+
+    /// Outputs that are too long for a result.
+    pub(crate) fn outputs(&self) -> Option<&OutputStore> {
+        self.outputs.as_ref()
+    }
+
+    /// What was changed in it, to be taken back.
+    pub fn changes(self: &Arc<Self>) -> Arc<dyn FileChanges> {
+        Arc::new(Changes(self.clone()))
+    }
+
+    /// The store of changes.
+    pub fn undo(&self) -> Option<&UndoStore> {
+        self.undo.as_ref()
+    }
+
+    /// The jail.
+    pub fn jail(&self) -> &Arc<Jail> {
         &self.jail
+    }
+
+    /// Gives the file at `place`, whose lock the caller holds, this content, after what it held is
+    /// kept; `before` is that, where the caller has read it.
+    pub(crate) fn change(
+        &self,
+        caller: &Caller,
+        place: &JailPath,
+        before: Option<Vec<u8>>,
+        content: &[u8],
+    ) -> Result<WriteResult, Refusal> {
+        let kept = self.undo.as_ref().and_then(|undo| {
+            let kept = self.keep(undo, caller, place, before, content);
+            Some((undo, kept?))
+        });
+        let written = self.jail.write(place, content, MAX_CONTENT_BYTES);
+        if let (Err(_), Some((undo, id))) = (&written, kept) {
+            // The last step of a write can fail when the file has its new content.
+            let is_changed = self.read(place).is_ok_and(|now| now == content);
+            if !is_changed && let Err(error) = undo.cancel(id) {
+                tracing::warn!(%error, "a change that was not made is still kept");
+            }
+        }
+        Ok(written?)
+    }
+
+    /// Keeps what a file holds before it is changed. A change that cannot be kept is made all the
+    /// same: whoever takes it back is told.
+    fn keep(
+        &self,
+        undo: &UndoStore,
+        caller: &Caller,
+        place: &JailPath,
+        before: Option<Vec<u8>>,
+        content: &[u8],
+    ) -> Option<u64> {
+        let before = match before {
+            Some(bytes) => Ok(bytes),
+            None => self.read_up_to(place, undo.max_content()),
+        };
+        let (before, bytes, made) = match before {
+            Ok(bytes) if bytes.len() as u64 > undo.max_content() => (Before::Unkept, bytes, 0),
+            Ok(bytes) => (Before::Kept(sha256(&bytes)), bytes, 0),
+            Err(JailError::NotFound { .. }) => {
+                // What refuses this refuses the write, too.
+                let made = self.jail.missing_folders(place).ok()?;
+                (Before::Absent, Vec::new(), made)
+            }
+            Err(_) => (Before::Unkept, Vec::new(), 0),
+        };
+        let record = Record {
+            session: caller.session.clone(),
+            turn: caller.turn.clone(),
+            call: caller.call.clone(),
+            path: place.to_string(),
+            before,
+            after: sha256(content),
+            made,
+        };
+        undo.keep(record, &bytes).unwrap_or_else(|error| {
+            tracing::warn!(%error, path = %place, "a change of a file cannot be taken back");
+            None
+        })
+    }
+
+    fn read(&self, place: &JailPath) -> Result<Vec<u8>, JailError> {
+        self.read_up_to(place, MAX_CONTENT_BYTES)
+    }
+
+    fn read_up_to(&self, place: &JailPath, cap: u64) -> Result<Vec<u8>, JailError> {
+        self.jail.open_file(place)?.into_bytes(cap)
     }
 
     /// What a path that a model gave stands for.
@@ -55,6 +176,30 @@ impl Workspace {
         self.locks[index]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whose call runs, and whether it is still wanted.
+pub(crate) struct Caller {
+    pub(crate) session: SessionId,
+    pub(crate) turn: TurnId,
+    pub(crate) call: CallId,
+    pub(crate) stop: Stop,
+    /// What a person saw of it when they approved it.
+    pub(crate) approved: Option<Foresight>,
+}
+
+impl Caller {
+    /// Refuses to change a file that is not as the person saw it. Called under the file's lock.
+    pub(crate) fn check(&self, before: Option<&[u8]>) -> Result<(), Refusal> {
+        self.stop.check()?;
+        let seen = self.approved.as_ref();
+        if seen.is_none_or(|seen| seen.before == before.map(sha256)) {
+            return Ok(());
+        }
+        let why = "the file was changed since the person saw this call and approved it; nothing was \
+                   written; read the file, then call again";
+        Err(why.into())
     }
 }
 

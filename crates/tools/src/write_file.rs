@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::edit_file::unified;
 use crate::foresight::{Foresight, content};
-use crate::text::{plural, sha256};
+use crate::text::{path, plural, sha256};
 use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::{Caller, Workspace};
 
 /// Bytes that a file may be given.
 pub(crate) const MAX_CONTENT_BYTES: u64 = 1024 * 1024;
@@ -26,13 +27,43 @@ impl FileTool for WriteFile {
     const NAME: &'static str = "write_file";
     const ACCESS: Access = Access::Write;
 
-    fn run(self, workspace: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+    fn run(self, workspace: &Workspace, caller: &Caller) -> Result<Outcome, Refusal> {
         let place = workspace.place(&self.path)?;
         let _lock = workspace.lock(&place);
-        stop.check()?;
+        let before = match caller.approved {
+            Some(_) => content(workspace, &place)?,
+            None => None,
+        };
+        caller.check(before.as_deref())?;
         let content = self.content.as_bytes();
-        let written = workspace.jail().write(&place, content, MAX_CONTENT_BYTES)?;
+        let written = workspace.change(caller, &place, None, content)?;
         Ok(told(&place, content, written))
+    }
+
+    fn file(&self) -> &str {
+        &self.path
+    }
+
+    fn preview(&self, workspace: &Workspace) -> Result<Option<(Foresight, String)>, Refusal> {
+        let place = workspace.place(&self.path)?;
+        if self.content.len() as u64 > MAX_CONTENT_BYTES {
+            return Err(format!("content is longer than {MAX_CONTENT_BYTES} bytes").into());
+        }
+        let before = content(workspace, &place)?;
+        let foresight = Foresight::new(before.as_deref(), self.content.as_bytes());
+        let shown = match before.as_deref().map(str::from_utf8) {
+            None => unified(&path(&place), "", &self.content),
+            Some(Ok(before)) => unified(&path(&place), before, &self.content),
+            Some(Err(_)) => {
+                let bytes = before.as_deref().map_or(0, <[u8]>::len);
+                let with = unified(&path(&place), "", &self.content);
+                format!(
+                    "replaces {} that are not text\n{with}",
+                    plural(bytes, "byte", "bytes")
+                )
+            }
+        };
+        Ok(Some((foresight, shown)))
     }
 
     fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {

@@ -13,7 +13,7 @@ mod snapshot;
 
 pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
-    ToolDefinition, UndoResult,
+    ToolDefinition, UndoResult, UndoneChange, UndoneFile,
 };
 pub(crate) use budget::maybe as maybe_dollars;
 pub use budget::{BudgetInfo, Dollars};
@@ -24,7 +24,7 @@ pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
     CancelParams, CreateSessionParams, DeleteSessionParams, Delivery, GetMessagesParams, NoParams,
-    PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams,
+    PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams, UndoParams,
     UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotChild, SnapshotFold, TurnState};

@@ -1,7 +1,10 @@
-//! The types under `/api`: the server itself, its models, agents, tools and tokens, and what it found at
+//! The types under `/api`: the server itself, its models, agents, tools, approvals and
+//! tokens, and what it found at
 //! its start.
 
 mod agent;
+mod approval;
+mod audit;
 mod damage;
 mod model;
 mod recovery;
@@ -15,6 +18,12 @@ mod turn;
 pub use agent::{
     AgentInfo, AgentModelInfo, AgentModelParams, AgentNameParams, AgentOriginInfo, AgentParams,
     AgentVersions, AgentVersionsParams, RemoveAgentParams,
+};
+pub use approval::{
+    ApprovalInfo, ApprovalList, DecideParams, Decided, GrantInfo, RuleInfo, RuleParams,
+};
+pub use audit::{
+    AuditHead, AuditPage, AuditParams, AuditProblem, AuditRecord, AuditVerdict, AuditVerifyParams,
 };
 pub use damage::{BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart};
 pub use model::{

@@ -129,6 +129,13 @@ impl StreamParams {
 pub struct UserMessageParams {
     /// The person's message: at least one visible character, at most 64 KiB.
     pub text: String,
+    /// The question that it answers, by its number; it answers no other, and is refused if that one
+    /// waits no more. By default the oldest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<u64>,
+    /// The run of the chat that `reply_to` is a number of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
 }
 
 /// The result of `POST /chat/user_message`.

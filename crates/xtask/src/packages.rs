@@ -28,7 +28,7 @@ struct Need {
     mark: &'static str,
 }
 
-const NEEDS: [Need; 3] = [
+const NEEDS: [Need; 5] = [
     Need {
         name: "npm",
         is_there: || is_there(npm()),
@@ -46,6 +46,18 @@ const NEEDS: [Need; 3] = [
         is_there: || is_there(at_root("curl".as_ref())),
         packages: "curl",
         mark: "needs_curl_",
+    },
+    Need {
+        name: "bash",
+        is_there: || is_there(at_root("bash".as_ref())),
+        packages: "bash",
+        mark: "needs_bash_",
+    },
+    Need {
+        name: "git",
+        is_there: || is_there(at_root("git".as_ref())),
+        packages: "git",
+        mark: "needs_git_",
     },
 ];
 

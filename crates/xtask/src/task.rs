@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{mass, mutants, packages};
+use crate::{fuzz, mass, mutants, packages};
 
 /// Everything `cargo xtask` can do.
 ///
@@ -51,6 +51,12 @@ pub(crate) const TASKS: &[Task] = &[
         purpose: "the long proofs; with flags `samovar prove`, --release before its own",
         steps: &[PROOFS, PROVE],
         last: None,
+    },
+    Task {
+        name: "fuzz",
+        purpose: "runs the targets of lab/fuzz; --seconds N for each, then names",
+        steps: &[],
+        last: Some(fuzz::run),
     },
     Task {
         name: "mutants",

@@ -89,6 +89,18 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
         },
     },
     Experiment {
+        // It executes itself again without them.
+        figures: &[within(
+            "added to the first `/readyz` by keys in the environment",
+            "ms",
+            5.0,
+        )],
+        measure: |program| {
+            let with = async || start(&program.with_keys()).await;
+            one(added(async || start(program).await, with))
+        },
+    },
+    Experiment {
         figures: &[within(
             "start to the first `/readyz`, no session",
             "ms",

@@ -166,6 +166,17 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// The binary in the same folders, with keys in its environment.
+    pub(crate) fn with_keys(&self) -> Program<'a> {
+        let mut environment = self.environment.clone();
+        let names = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GROQ_API_KEY"];
+        environment.extend(names.map(|name| (name, format!("a-key-of-{name}"))));
+        Program {
+            environment,
+            ..self.clone()
+        }
+    }
+
     /// The same with a limit of file descriptors.
     pub(crate) fn limited(self, limit: Limit) -> Program<'a> {
         Program {

@@ -140,8 +140,8 @@ async fn operate(way_in: ServerAccess, number: u32) -> Result<()> {
         }
         4 => {
             await_session(&mut client, &session).await?;
-            let mut other = Client::connect(&way_in).await?;
             let turn = client.send(&session, "stop").await?;
+            let mut other = Client::connect(&way_in).await?;
             other.call("cancel", &json!({"sessionId": session})).await?;
             drop(turn);
         }

@@ -101,6 +101,7 @@ impl Session {
             route,
             agent,
             system_prompt,
+            approval,
             metadata,
             at,
         } = change
@@ -114,6 +115,7 @@ impl Session {
             title: Title::of_metadata(&metadata),
             agent,
             system_prompt,
+            approval,
             metadata,
             created_at: at,
             updated_at: at,
@@ -148,8 +150,10 @@ impl Session {
                 model,
                 route,
                 title,
+                approval,
                 ..
             } => {
+                self.row.approval = approval.or(self.row.approval);
                 if let Some(model) = model {
                     (self.row.model, self.row.route) = (model, route);
                     self.row.context = None;

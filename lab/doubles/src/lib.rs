@@ -3,7 +3,7 @@
 //! Here: [`World`] with [`TestClock`] and [`CountedIds`]; [`ScriptedModel`], which answers by a
 //! script without a socket; [`TestTool`]; [`talk`], a conversation to ask a provider with;
 //! [`MemoryHistory`] and [`MemoryJournal`]; [`Disk`], stores that can fail and outlive an engine; and [`Over`], with which a
-//! test overrides single methods of a store.
+//! test overrides single methods of a store; [`spellings`], what a key looks like in other formats.
 //! With the feature `plant` also the stores with planted faults, which the binary then puts over its
 //! own. Production code never uses this crate otherwise.
 
@@ -16,6 +16,7 @@ mod history;
 mod journal;
 mod model;
 mod over;
+pub mod spellings;
 pub mod talk;
 mod time;
 mod tool;

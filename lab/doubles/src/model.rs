@@ -86,6 +86,13 @@ impl Reply {
         self
     }
 
+    /// Says this as well, in a read of its own.
+    #[must_use]
+    pub fn and_read(mut self, event: ProviderEvent) -> Self {
+        self.reads.push(vec![event]);
+        self
+    }
+
     /// Breaks off.
     #[must_use]
     pub fn and_fail(mut self, code: FaultCode, message: &str) -> Self {

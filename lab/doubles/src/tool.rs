@@ -1,14 +1,18 @@
 //! Tools that a test makes up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use samovar_core::approval::Previewed;
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, Closer, Effect, Future, Probed, ToolCall, ToolReply, ToolSpec, Toolset,
+    Asks, CallContext, Closer, Effect, Future, Outcome, Preview, Probed, Reach, ToolCall,
+    ToolReply, ToolSpec, Toolset,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+use crate::Gate;
 
 type Run = dyn Fn(Value, CallContext) -> Future<'static, ToolReply> + Send + Sync;
 
@@ -34,6 +38,11 @@ pub struct TestTool {
     found: Probed,
     /// Told when it looks at what it is about to change, for ever.
     looks: Option<Arc<Notify>>,
+    /// What a person is shown of its calls.
+    seen: Option<Arc<Mutex<Value>>>,
+    /// Holds the looks for that back, while there is one.
+    held: Arc<Mutex<Option<Gate>>>,
+    target: Option<String>,
 }
 
 impl TestTool {
@@ -51,6 +60,9 @@ impl TestTool {
             run: Box::new(move |args, context| Box::pin(run(args, context))),
             found: Probed::Unknown,
             looks: None,
+            seen: None,
+            held: Arc::default(),
+            target: None,
         }
     }
 
@@ -72,6 +84,35 @@ impl TestTool {
     pub fn looks_for_ever(mut self, began: &Arc<Notify>) -> Self {
         self.looks = Some(began.clone());
         self.effect(Effect::Verifiable)
+    }
+
+    /// What a look at its calls sees; its effect is verifiable, and its calls change the file of their
+    /// argument `path`.
+    #[must_use]
+    pub fn seeing(mut self, seen: &Arc<Mutex<Value>>) -> Self {
+        self.seen = Some(seen.clone());
+        self.effect(Effect::Verifiable)
+    }
+
+    /// What holds back the looks at its calls that a person is shown, while there is one.
+    #[must_use]
+    pub fn held_by(mut self, held: &Arc<Mutex<Option<Gate>>>) -> Self {
+        self.held = held.clone();
+        self
+    }
+
+    /// Where its calls are sent.
+    #[must_use]
+    pub fn target(mut self, target: &str) -> Self {
+        self.target = Some(target.to_owned());
+        self
+    }
+
+    /// It is a part of the server.
+    #[must_use]
+    pub fn built_in(mut self) -> Self {
+        self.spec.origin = Origin::BuiltIn;
+        self
     }
 
     /// The JSON Schema of its arguments.
@@ -122,6 +163,38 @@ impl Toolset for TestTool {
 
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
         (self.run)(call.args, context)
+    }
+
+    fn target(&self) -> Option<String> {
+        self.target.clone()
+    }
+
+    fn reach(&self, call: &ToolCall) -> Option<Reach> {
+        self.seen.as_ref()?;
+        let path = call.args["path"].as_str()?.to_owned();
+        let instructs = path.ends_with("AGENTS.md");
+        Some(Reach { path, instructs })
+    }
+
+    fn preview(&self, _call: &ToolCall) -> Future<'static, Previewed> {
+        let seen = self.seen.as_ref();
+        let seen = seen.map(|seen| seen.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let preview = match seen {
+            // It cannot succeed.
+            Some(Value::Null) => Err(Outcome::failed("there is no such place")),
+            foreseen => Ok(Preview {
+                text: foreseen.as_ref().map(Value::to_string),
+                foreseen,
+            }),
+        };
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.clone();
+        Box::pin(async move {
+            if let Some(gate) = held {
+                gate.passed().await;
+            }
+            preview
+        })
     }
 
     fn foresee(&self, _call: &ToolCall) -> Future<'static, Option<Value>> {

@@ -457,12 +457,17 @@ fn config(model: &ModelServer, world: &World, agent: ChatAgent) -> String {
         format!("[providers.custom]\napi_base = \"{base}\"\n\n"),
         format!("[providers.anthropic]\napi_base = \"{origin}\"\napi_key = \"scripted\"\n\n"),
         "[models]\nprobe = false\n\n".to_owned(),
-        "[tools]\napproval = \"auto\"\n\n".to_owned(),
+        "[tools]\napproval = \"auto\"\napproval_seconds = 2\n\n".to_owned(),
+        format!(
+            "[tools.policy.asked]\ntool = \"{}\"\nverdict = \"ask\"\n\n",
+            scene::GRANT
+        ),
         format!("[relay]\nmovie_rooms = [\"{}\"]\n\n", rooms::BUILT_IN),
         format!("[chat]\nagent = \"{}\"\n\n", agent.word()),
         format!("[egress]\nallow = [\"{world}\"]\n\n"),
         webhook(scene::NOTE, "idempotent"),
         webhook(scene::PAY, "unsafe"),
+        webhook(scene::GRANT, "unsafe"),
     ]
     .concat()
 }

@@ -54,6 +54,8 @@ pub struct Counts {
     /// Questions and their answers.
     #[serde(flatten)]
     pub chat: QuestionCounts,
+    /// Calls that a person was asked about.
+    pub approvals: ApprovalCounts,
     /// The relay's studies.
     pub relay: Studies,
     /// Connections that read a stream.
@@ -100,6 +102,19 @@ pub struct QuestionCounts {
     pub posted: u64,
     /// What the chat's own agent has said.
     pub own_words: u64,
+}
+
+/// Numbers of calls that a person was asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ApprovalCounts {
+    /// All of them.
+    pub asked: u64,
+    /// Those that ran.
+    pub allowed: u64,
+    /// Those that a person denied.
+    pub denied: u64,
+    /// Those that were denied because no decision came.
+    pub expired: u64,
 }
 
 /// Numbers of the relay, its studies and their logs.
@@ -157,6 +172,7 @@ impl Counts {
             doubts_told,
             trees,
             chat,
+            approvals,
             relay,
             readings,
             resumed,
@@ -168,6 +184,7 @@ impl Counts {
         merge(&mut self.put_off, put_off);
         self.trees.add(&trees);
         self.chat.add(&chat);
+        self.approvals.add(&approvals);
         self.relay.add(&relay);
         let sums = [
             (&mut self.random_kills, random_kills),
@@ -235,6 +252,21 @@ impl QuestionCounts {
         self.strays += strays;
         self.posted += posted;
         self.own_words += own_words;
+    }
+}
+
+impl ApprovalCounts {
+    fn add(&mut self, other: &Self) {
+        let Self {
+            asked,
+            allowed,
+            denied,
+            expired,
+        } = other;
+        self.asked += asked;
+        self.allowed += allowed;
+        self.denied += denied;
+        self.expired += expired;
     }
 }
 

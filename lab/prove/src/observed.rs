@@ -45,6 +45,8 @@ pub(crate) struct Observed {
     pub(crate) answered: BTreeMap<String, u64>,
     /// The global chat, and the questions in it.
     pub(crate) chat: Chat,
+    /// What persons have decided about calls, in order.
+    pub(crate) decisions: Vec<Decided>,
     /// The relay, its studies and their logs.
     pub(crate) relay: Relay,
     /// Texts of files in the workspace in the end, by their path.
@@ -226,10 +228,22 @@ pub(crate) struct Effect {
     pub(crate) at: Tick,
 }
 
+/// What a person has decided about a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decided {
+    pub(crate) call: String,
+    pub(crate) is_allowed: bool,
+    /// What the person said with it; like no other.
+    pub(crate) words: String,
+    pub(crate) fate: AnswerStatus,
+}
+
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     Idempotent,
+    /// Unsafe, and only if a person allows it.
+    Approved,
     #[default]
     Unsafe,
 }

@@ -1,6 +1,7 @@
 //! The judge: from what was seen outside the servers to the promises that were broken. Pure, so that
 //! it is tested with observations made by hand: a proof that cannot fail proves nothing.
 
+mod approvals;
 mod calls;
 mod chat;
 mod messages;

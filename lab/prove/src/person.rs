@@ -1,5 +1,7 @@
-//! A person who answers questions: in the chat, by their call, or both ways at once; and who also
-//! speaks when nobody has asked.
+//! A person who answers questions: in the chat, by their call, or both ways at once; who decides about
+//! calls; and who also speaks without a question.
+
+mod deciding;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +24,11 @@ const CALLS: &str = "/api/calls";
 /// How long what a person looks for may take to be seen before they look again.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// Whether the chat asks about a call that waits for a decision.
+fn is_about_call(question: &str) -> bool {
+    !question.starts_with("what about ")
+}
+
 /// Answers for as long as it is let.
 pub(crate) struct Person {
     pub(crate) stage: Arc<Stage>,
@@ -40,8 +47,9 @@ impl Person {
             let done = match self.dice.within(0..=99) {
                 // In the end nobody speaks unasked, which would do away with a question that is left.
                 0..=4 if !self.stage.must_close() => self.stray(&at).await,
-                5..=59 => self.in_chat(&at).await,
-                60..=84 => self.by_call(&at).await,
+                5..=24 => self.decide(&at).await,
+                25..=63 => self.in_chat(&at).await,
+                64..=84 => self.by_call(&at).await,
                 _ => self.both_ways(&at).await,
             };
             if let Err(ServerGone) = done {
@@ -61,7 +69,11 @@ impl Person {
         let Some(question) = self.pending(at).await? else {
             return Ok(());
         };
-        if self.stage.must_close() && !self.is_waited_for(at, &question).await? {
+        let is_over = self.stage.must_close();
+        // What the chat asks about a call, most persons decide where the calls are; in the end all do,
+        // or their words could come after the decision.
+        let is_left = is_about_call(&question) && (is_over || self.dice.percent(80));
+        if is_left || is_over && !self.is_waited_for(at, &question).await? {
             return Ok(());
         }
         self.think().await;

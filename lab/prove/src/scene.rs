@@ -19,6 +19,8 @@ pub(crate) use trees::{DELEGATE, SPAWN, definitions};
 pub(crate) const NOTE: &str = "note";
 /// The unsafe webhook.
 pub(crate) const PAY: &str = "pay";
+/// The unsafe webhook that a person is asked about.
+pub(crate) const GRANT: &str = "grant";
 /// A file that is there to be read.
 pub(crate) const READ_ME: &str = "read-me.txt";
 /// What stands in it.
@@ -161,7 +163,7 @@ impl Batch {
     fn calls(self, message: &str, attempt: u32) -> Vec<Call> {
         match self {
             Self::Nothing => Vec::new(),
-            Self::AllClasses => all_classes(message, attempt).into(),
+            Self::AllClasses => all_classes(message, attempt),
             Self::Questions(shape) => shape.calls(message, attempt),
             Self::Agents(shape) => shape.calls(message, attempt),
         }
@@ -208,11 +210,20 @@ fn spoken(message: &str, step: u32, attempt: u32, dice: &mut Dice) -> Reply {
 /// A tool, and what it is given.
 type Call = (&'static str, Value);
 
-/// All four classes at once. What is written names the attempt, so that the effects of one that was
+/// Whether a person is asked about a call of this message's turn.
+pub(crate) fn needs_approval(message: &str) -> bool {
+    message
+        .bytes()
+        .map(u32::from)
+        .sum::<u32>()
+        .is_multiple_of(2)
+}
+
+/// All four classes at once, of some turns with a call that a person is asked about. What is written names the attempt, so that the effects of one that was
 /// void would be seen.
-fn all_classes(message: &str, attempt: u32) -> [Call; 6] {
+fn all_classes(message: &str, attempt: u32) -> Vec<Call> {
     let of = json!({"message": message, "attempt": attempt});
-    [
+    let mut calls = vec![
         ("read_file", json!({"path": READ_ME})),
         (
             "write_file",
@@ -230,9 +241,13 @@ fn all_classes(message: &str, attempt: u32) -> [Call; 6] {
             }),
         ),
         (NOTE, of.clone()),
-        (PAY, of),
+        (PAY, of.clone()),
         ("list_dir", json!({"path": "."})),
-    ]
+    ];
+    if needs_approval(message) {
+        calls.insert(3, (GRANT, of));
+    }
+    calls
 }
 
 /// What a provider does to its clients.
@@ -265,9 +280,17 @@ mod tests {
 
     #[test]
     fn a_scene_of_tools_has_calls_of_all_four_classes() {
-        let names: Vec<_> = all_classes("m", 1).iter().map(|(name, _)| *name).collect();
-        for name in ["read_file", "write_file", "edit_file", NOTE, PAY] {
-            assert!(names.contains(&name), "{name}");
+        let names = |message| {
+            let calls = all_classes(message, 1).into_iter();
+            calls.map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        let (one, other) = ("s1-m1", "s1-m2");
+        let asks = [one, other, "s1-m3"]
+            .into_iter()
+            .find(|of| needs_approval(of));
+        for name in ["read_file", "write_file", "edit_file", NOTE, PAY, GRANT] {
+            assert!(names(asks.unwrap()).contains(&name), "{name}");
         }
+        assert!(![one, other].iter().all(|of| names(of).contains(&GRANT)));
     }
 }

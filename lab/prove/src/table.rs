@@ -87,6 +87,7 @@ fn rows(report: &Report) -> Vec<Row> {
     rows.extend(calls(report));
     rows.extend(trees(report));
     rows.extend(questions(report));
+    rows.extend(approvals(report));
     rows.extend(streams(report));
     rows.extend(studies(report));
     rows.extend([
@@ -182,6 +183,17 @@ fn questions(report: &Report) -> Vec<Row> {
     ]
 }
 
+fn approvals(report: &Report) -> Vec<Row> {
+    let (counts, counted) = (&report.counts.approvals, Row::counted);
+    vec![
+        counted(says::row_approvals(), counts.asked),
+        counted(says::row_approvals_allowed(), counts.allowed),
+        counted(says::row_approvals_denied(), counts.denied),
+        counted(says::row_approvals_expired(), counts.expired),
+        Row::broken(says::row_approvals_broken(), report, &OF_APPROVALS),
+    ]
+}
+
 fn streams(report: &Report) -> Vec<Row> {
     let (counts, counted) = (&report.counts, Row::counted);
     let broken = |label, kinds: &[Broken]| Row::broken(label, report, kinds);
@@ -239,8 +251,20 @@ fn reached(report: &Report) -> u64 {
     report.points_wanted.saturating_sub(unreached)
 }
 
+/// What can be wrong with calls that a person is asked about.
+const OF_APPROVALS: [Broken; 4] = [
+    Broken::RanUnallowed,
+    Broken::DecisionLost,
+    Broken::DecidedTwice,
+    Broken::DenialInvented,
+];
+
 /// What has a row of its own.
-const IN_ROWS: [Broken; 39] = [
+const IN_ROWS: [Broken; 43] = [
+    Broken::RanUnallowed,
+    Broken::DecisionLost,
+    Broken::DecidedTwice,
+    Broken::DenialInvented,
     Broken::MessageLost,
     Broken::StuckTurn,
     Broken::SecondTurn,

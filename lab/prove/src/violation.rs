@@ -130,6 +130,14 @@ broken! {
     ReplyTwice = "reply_twice", says::reply_twice;
     /// A question was closed with what nobody has said to it.
     ReplyInvented = "reply_invented", says::reply_invented;
+    /// A call ran that no person allowed.
+    RanUnallowed = "ran_unallowed", says::ran_unallowed;
+    /// A decision was taken, and its call ended as if it had not been.
+    DecisionLost = "decision_lost", says::decision_lost;
+    /// Two decisions about one call were taken.
+    DecidedTwice = "decided_twice", says::decided_twice;
+    /// A call was denied with what no person has said.
+    DenialInvented = "denial_invented", says::denial_invented;
     /// A log of the relay leaves an index out, or has one again.
     LogGap = "log_gap", says::log_gap;
     /// A row of such a log is none, or not what was said, or its check does not hold.

@@ -95,7 +95,7 @@ impl AppBuilder {
         let model = ModelServer::start(script)
             .await
             .expect("the model server starts");
-        self.start_with(model).await
+        Box::pin(self.start_with(model)).await
     }
 
     async fn start_with(mut self, model: ModelServer) -> App {
@@ -104,7 +104,7 @@ impl AppBuilder {
             .providers
             .base_urls
             .insert(self.row.to_owned(), model.base_url());
-        let server = Server::start(self.config.clone())
+        let server = Box::pin(Server::start(self.config.clone()))
             .await
             .expect("the server starts");
         let api = Api::new(&server.address().to_string(), TOKEN);
@@ -133,7 +133,7 @@ impl App {
     /// # Panics
     /// When it does not start again.
     pub async fn restart(self) -> Self {
-        self.restart_with(|_| {}).await
+        Box::pin(self.restart_with(|_| {})).await
     }
 
     /// The same, with another configuration from here on.
@@ -148,7 +148,7 @@ impl App {
             folders: self.folders,
             row: self.row,
         };
-        builder.start_with(self.model).await
+        Box::pin(builder.start_with(self.model)).await
     }
 
     /// Stops the server at once, as turns stand.

@@ -26,6 +26,7 @@ async fn agent(world: &World, chat: &Chat) -> AdaptiveAgent {
         clock: world.clock.clone(),
         ids: world.ids.clone(),
         damages: Arc::new(()),
+        audit: Arc::new(()),
     };
     let engine = Engine::start(ports, Settings::default()).await.unwrap();
     AdaptiveAgent::begin(chat.clone(), engine).unwrap()

@@ -1,14 +1,15 @@
 //! Turns of an engine that ask the person in the chat, on stores that the test fills or holds.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use samovar_chat::{Bounds, Chat, Name, ask_for_turns};
+use samovar_chat::{Bounds, Chat, Name, Voice, ask_for_turns};
 use samovar_core::{
-    Accepted, Action, ChatMeta, Code, Delivery, Error, Kind, Outcome, Sender, Seq, SessionId,
-    TurnId,
+    Accepted, Action, Approval, ChatMeta, Code, Decision, Delivery, Effect, Error, Kind, Outcome,
+    Sender, Seq, SessionId, ToolReply, TurnId, approval::Answer,
 };
-use samovar_doubles::{Disk, MemoryJournal, TestTool, World, call, say};
+use samovar_doubles::{Disk, MemoryJournal, Reply, TestTool, World, call, say};
 use samovar_engine::{Engine, Ports, Settings, Toolbox};
 use serde_json::{Map, json};
 use tokio::task::JoinSet;
@@ -30,10 +31,15 @@ impl Rig {
     /// Its model asks the person, and is then done.
     async fn new() -> Self {
         let ask = call("ask_user", json!({"question": "which one?"}));
-        let world = World::answering([ask, say("done")]);
+        Self::of(ask, TestTool::asks("ask_user"), Approval::Auto).await
+    }
+
+    /// Its model answers this, and is then done.
+    async fn of(reply: Reply, tool: TestTool, approval: Approval) -> Self {
+        let world = World::answering([reply, say("done")]);
         let disk = Disk::on(Arc::new(MemoryJournal::new()));
         let toolbox = Toolbox::default();
-        toolbox.add(&TestTool::asks("ask_user").build()).unwrap();
+        toolbox.add(&tool.build()).unwrap();
         let ports = Ports {
             journal: disk.boot().await,
             history: disk.history(),
@@ -43,9 +49,10 @@ impl Rig {
             clock: world.clock.clone(),
             ids: world.ids.clone(),
             damages: Arc::new(()),
+            audit: Arc::new(()),
         };
         let settings = Settings {
-            approval: samovar_core::Approval::Auto,
+            approval,
             ..Settings::default()
         };
         let engine = Engine::start(ports, settings).await.unwrap();
@@ -64,6 +71,7 @@ impl Rig {
             metadata: Map::new(),
             agent: None,
             system_prompt: None,
+            approval: None,
         };
         rig.submit(open).await.unwrap();
         rig
@@ -158,4 +166,102 @@ async fn what_a_turn_says_about_an_answer_stands_behind_it() {
     let said: Vec<_> = said.iter().map(|message| message.text.as_str()).collect();
     assert_eq!(said, ["which one?", "meanwhile", "this one", "so be it"]);
     rig.over(&turn).await;
+}
+
+/// Two calls that a person is asked about, each of which counts that it ran.
+async fn two_asked(ran: &Arc<AtomicUsize>) -> Rig {
+    let count = ran.clone();
+    let change = TestTool::new("change", move |_, _| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { ToolReply::Closed(Outcome::done("changed")) }
+    });
+    let two = call("change", json!({"at": 1})).and_call("change", json!({"at": 2}));
+    let change = change.effect(Effect::Unsafe);
+    let rig = Rig::of(two, change, Approval::Supervised).await;
+    rig.asks().await;
+    while rig.engine.approvals().await.unwrap().len() < 2 || rig.chat.last(9).messages.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    rig
+}
+
+// proves TL-5, CH-10
+#[tokio::test(start_paused = true)]
+async fn the_same_words_twice_at_once_decide_about_one_call() {
+    let ran = Arc::default();
+    let rig = two_asked(&ran).await;
+
+    let (one, other) = tokio::join!(rig.chat.post_user("yes"), rig.chat.post_user("yes"));
+
+    one.unwrap();
+    other.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ran.load(Ordering::SeqCst), 1);
+    assert_eq!(rig.engine.approvals().await.unwrap().len(), 1);
+}
+
+// proves TL-5, CH-10
+#[tokio::test(start_paused = true)]
+async fn words_about_a_call_that_was_decided_meanwhile_decide_about_no_other() {
+    let ran = Arc::default();
+    let rig = two_asked(&ran).await;
+    let open = rig.engine.approvals().await.unwrap().remove(0);
+    let first = open.asked.unwrap().id.clone();
+    let denied = Answer {
+        decision: Decision::Deny,
+        by: "owner".to_owned(),
+        words: None,
+    };
+
+    let (denied, said) = tokio::join!(
+        biased;
+        rig.engine.decide(Sender::Embedder, first, denied),
+        rig.chat.post_user("yes")
+    );
+
+    denied.unwrap();
+    said.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    assert_eq!(rig.engine.approvals().await.unwrap().len(), 1);
+}
+
+// proves TL-5, CH-10
+#[tokio::test(start_paused = true)]
+async fn words_that_name_their_question_answer_it_once_and_no_other() {
+    let ran = Arc::default();
+    let rig = two_asked(&ran).await;
+    let asked = rig.chat.last(9).messages;
+    let [first, second] = [asked[0].id, asked[1].id];
+    let voice = |approves| Voice {
+        name: "ana".to_owned(),
+        approves,
+    };
+    let says = |question, approves| {
+        let chat = rig.chat.clone();
+        async move {
+            chat.post_user_as("yes", &voice(approves), Some(question))
+                .await
+        }
+    };
+
+    // The second first, by a person who may not decide, and by one who may.
+    assert_eq!(
+        says(second, false).await.unwrap_err().code,
+        Code::UnknownCall
+    );
+    says(second, true).await.unwrap();
+    for question in [second, 0, 99] {
+        let refused = says(question, true).await.unwrap_err();
+        assert_eq!(refused.code, Code::UnknownCall, "{question}");
+    }
+
+    let pending = rig.chat.state().pending_input.unwrap();
+    assert_eq!(pending.question, first);
+    assert_eq!(rig.engine.approvals().await.unwrap().len(), 1);
+    assert_eq!(
+        rig.chat.last(9).messages.len(),
+        3,
+        "what was refused is not said"
+    );
 }

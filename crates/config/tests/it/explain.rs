@@ -58,6 +58,9 @@ fn a_key_is_found_by_the_seeds_spelling_and_by_its_variables() {
         ("defaults.maxIterations", "defaults.max_iterations"),
         ("session.maxHistoryMessages", "session.max_history_messages"),
         ("tools.restrictToWorkspace", "tools.restrict_to_workspace"),
+        ("tools.web.searchApiKey", "tools.web.search_api_key"),
+        ("tools.web.search_api_key", "tools.web.search_api_key"),
+        ("TAVILY_API_KEY", "tools.web.search_api_key"),
         ("providers.anthropic.apiKey", "providers.anthropic.api_key"),
         (
             "providers.lm_studio.apiBase",

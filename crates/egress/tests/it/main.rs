@@ -10,3 +10,4 @@ mod desk;
 mod redirects;
 mod refusals;
 mod secure;
+mod ssrf;

@@ -242,6 +242,7 @@ impl Tree {
                 closer: Closer::Child,
                 deadline: None,
                 probe: None,
+                grounds: None,
             },
         );
         if is_background {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use samovar_core::message::Status;
+use samovar_core::redact;
 use samovar_core::{
     Action, Approval, Broken, CallContext, CallId, Code, Command, Effect, Error, Outcome, Sender,
     SessionId, ToolCall, TurnId,
@@ -13,12 +14,12 @@ use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 
 use super::Engine;
-use crate::gate::{self, Verdict};
+use crate::gate::Verdict;
 use crate::log::master;
-use crate::open_calls::{self, CallWatch, OpenCall};
+use crate::open_calls::{self, Awaited, CallWatch, OpenCall};
 use crate::runner::not_open;
 use crate::settings::Recovery;
-use crate::toolbox::{Tool, outcome_of};
+use crate::toolbox::{Allowed, Tool, outcome_of};
 
 impl Engine {
     /// Calls a tool for a person. The call passes the same gate as a model's calls, at `approval`
@@ -49,7 +50,7 @@ impl Engine {
         );
         let level = approval.unwrap_or(self.parts.settings.approval);
         let found = tools.find(&call).map_err(Outcome::failed);
-        match found.and_then(|tool| admit(tool, level)) {
+        match found.and_then(|tool| self.admit(&call, tool, level)) {
             Ok(tool) => Ok(self.run_one(call, tool).await),
             Err(outcome) => Ok(outcome),
         }
@@ -124,13 +125,8 @@ impl Engine {
     /// [`Code::UnknownCall`] when it does not wait, or no more; what [`Engine::submit`] refuses.
     pub async fn settle(&self, by: Sender, call: CallId, outcome: Outcome) -> Result<(), Error> {
         let gone = not_open(&call);
-        let mut session = self.parts.open_calls.session_of(&call);
-        if session.is_none() {
-            let mut open = self.open_calls().await?.into_iter();
-            let found = open.find(|open| open.call.id == call);
-            session = found.map(|open| open.session);
-        }
-        let Some(session) = session else {
+        let awaited = Awaited::Outcome(call.clone());
+        let Some(session) = self.session_of(&awaited).await? else {
             return Err(gone);
         };
         let action = Action::Settle { call, outcome };
@@ -146,6 +142,39 @@ impl Engine {
         }
     }
 
+    /// The session that waits for this, also if a former run left it.
+    pub(super) async fn session_of(&self, awaited: &Awaited) -> Result<Option<SessionId>, Error> {
+        if let Some(session) = self.parts.open_calls.session_of(awaited) {
+            return Ok(Some(session));
+        }
+        let mut open = self.open_calls().await?.into_iter();
+        let found = open.find(|open| open.is(awaited));
+        Ok(found.map(|open| open.session))
+    }
+
+    /// The gate: people are not asked for an approval of what they asked for themselves.
+    fn admit(
+        &self,
+        call: &ToolCall,
+        tool: Arc<Tool>,
+        level: Approval,
+    ) -> Result<Arc<Tool>, Outcome> {
+        let spec = &tool.spec;
+        if spec.closer.is_outside() {
+            let name = &spec.name;
+            let why = format!("{name} is answered from outside, and only a turn can wait for that");
+            return Err(Outcome::failed(why));
+        }
+        match tool.judge(call, level, &self.parts.settings, &Allowed::default()) {
+            Verdict::Allow(_) => Ok(tool),
+            Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
+            Verdict::Ask(why) => {
+                let why = format!("denied: {why}; call it at the approval level auto to allow it");
+                Err(Outcome::new(Status::Denied, why))
+            }
+        }
+    }
+
     async fn run_one(&self, call: ToolCall, tool: Arc<Tool>) -> Outcome {
         // A stop waits for it as for a turn.
         let _running = self.parts.running.enter();
@@ -156,6 +185,7 @@ impl Engine {
             agent: master(),
             key: call.id.clone(),
             posted: None,
+            approved: None,
         };
         let spec = tool.spec.clone();
         let mut task = JoinSet::new();
@@ -168,25 +198,9 @@ impl Engine {
         // Nobody follows a turn to whom anything could be shown.
         let outcome = ran.and_then(|ran| outcome_of(&spec.name, spec.closer, ran));
         let outcome = outcome.map_or_else(|| stopped(spec.effect), |(outcome, _)| outcome);
-        outcome.readable()
-    }
-}
-
-/// The gate's last word; nobody is asked for an approval of what they asked for themselves.
-fn admit(tool: Arc<Tool>, level: Approval) -> Result<Arc<Tool>, Outcome> {
-    let spec = &tool.spec;
-    if spec.closer.is_outside() {
-        let name = &spec.name;
-        let why = format!("{name} is answered from outside, and only a turn can wait for that");
-        return Err(Outcome::failed(why));
-    }
-    match gate::judge(level, spec) {
-        Verdict::Allow => Ok(tool),
-        Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
-        Verdict::Ask(why) => {
-            let why = format!("denied: {why}; call it at the approval level auto to allow it");
-            Err(Outcome::new(Status::Denied, why))
-        }
+        let mut outcome = outcome.readable();
+        redact::own().redact_outcome(&mut outcome);
+        outcome
     }
 }
 

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use samovar_core::command::Text;
+use samovar_core::redact;
 use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Bounds, CallId, Code, Command, ContextLimit, Delivery, Error, Message,
-    Outcome, Sender, Seq, SessionId, TurnId,
+    Accepted, Action, Answer, ApprovalId, Bounds, CallId, Code, Command, ContextLimit, Delivery,
+    Error, Message, Outcome, Sender, Seq, SessionId, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
+use super::approvals::{Expiry, finish_rule, make_rule};
 use super::{Engine, MAX_LETTERS, Mail, stopping};
 use crate::log::{Follower, Log};
-use crate::open_calls::CallWatch;
+use crate::open_calls::{Awaited, CallWatch};
 use crate::parts::Parts;
-use crate::runner::not_open;
+use crate::runner::{not_asked, not_open};
 use crate::session::{Letter, Mailbox};
 use crate::settings::Settings;
 use crate::toolbox::Toolbox;
@@ -66,6 +68,7 @@ impl Engine {
             metadata: serde_json::Map::new(),
             agent: None,
             system_prompt: None,
+            approval: None,
         };
         parts.check(&command(&id, open))?;
         let (mut mailbox, log) = Mailbox::in_memory(
@@ -77,6 +80,8 @@ impl Engine {
         let (mail, mut letters) = mpsc::channel(MAX_LETTERS);
         let running = async move { mailbox.run(&mut letters).await };
         self.bus.tasks.spawn(running);
+        let expiry = Expiry::of_mail(&parts, &mail);
+        self.bus.tasks.spawn(expiry.run());
         Ok(MemorySession {
             parts,
             id,
@@ -111,8 +116,12 @@ impl MemorySession {
     /// # Errors
     /// The refusal, with its code.
     pub async fn set_model(&self, model: String) -> Result<(), Error> {
-        let (model, title) = (Some(model), None);
-        self.act(Action::Change { model, title }).await.map(drop)
+        let change = Action::Change {
+            model: Some(model),
+            title: None,
+            approval: None,
+        };
+        self.act(change).await.map(drop)
     }
 
     /// Closes a call that waits to be settled from outside.
@@ -127,6 +136,26 @@ impl MemorySession {
         }
     }
 
+    /// Takes a person's decision about a call, as [`Engine::decide`] does.
+    ///
+    /// # Errors
+    /// [`Code::UnknownApproval`] when no call waits for it, or no more; what saving a rule said.
+    pub async fn decide(&self, approval: ApprovalId, answer: Answer) -> Result<(), Error> {
+        let awaited = Awaited::Decision(approval.clone());
+        let mut open = self.parts.open_calls.list().into_iter();
+        let open = open.find(|open| open.is(&awaited));
+        let asked = open.and_then(|open| open.asked);
+        let asked = asked.ok_or_else(|| not_asked(&approval))?;
+        let rule = make_rule(&self.parts, asked.grant.clone(), &answer).await?;
+        let gone = not_asked(&approval);
+        let decided = self.act(Action::Decide { approval, answer }).await;
+        finish_rule(&self.parts, rule, decided.is_ok()).await?;
+        match decided {
+            Err(error) if error.code == Code::UnknownSession => Err(gone),
+            decided => decided.map(drop),
+        }
+    }
+
     /// Reads its events after a position, as they come. What it has read, and no open turn needs,
     /// leaves memory: a second reader may lose its place.
     pub fn follow(&self, after: Seq) -> Follower {
@@ -138,7 +167,8 @@ impl MemorySession {
         CallWatch::new(self.parts.open_calls.clone(), self.parts.stop.clone())
     }
 
-    async fn act(&self, action: Action) -> Result<Accepted, Error> {
+    async fn act(&self, mut action: Action) -> Result<Accepted, Error> {
+        redact::own().redact_action(&mut action);
         let _here = self.parts.running.enter();
         let command = command(&self.id, action);
         self.parts.check(&command)?;

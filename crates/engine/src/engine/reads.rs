@@ -182,6 +182,15 @@ impl Engine {
         self.parts.projector.lag()
     }
 
+    /// Waits until the audit has, durably, the decisions of everything that was accepted; for a
+    /// while only.
+    pub async fn recorded(&self) {
+        let wait = self.parts.settings.read_wait;
+        if !self.parts.projector.recorded(wait).await {
+            tracing::warn!("the audit is behind");
+        }
+    }
+
     /// How much memory all sessions take, in bytes, about: live events, conversations, and messages
     /// that wait.
     pub fn memory(&self) -> usize {

@@ -47,6 +47,11 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
             of_map(metadata) + prompt.unwrap_or_default()
         }
         Kind::CallStarted { probe, .. } => probe.as_ref().map_or(0, of_value),
+        Kind::ApprovalAsked { asked, .. } => {
+            let preview = asked.preview.as_ref().map_or(0, String::len);
+            size_of_val(asked.as_ref()) + preview + asked.foreseen.as_ref().map_or(0, of_value)
+        }
+        Kind::CallApproved { answer, .. } => answer.words.as_ref().map_or(0, String::len),
         Kind::TurnUndone { below, .. } => size_of_val(below.as_slice()),
         Kind::StepReset { reason, .. } => reason.len(),
         Kind::TurnFinished { fault, .. } => fault.as_ref().map_or(0, |fault| fault.message.len()),
@@ -56,8 +61,7 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
         | Kind::StepStarted { .. }
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }
-        | Kind::MessageStarted { .. }
-        | Kind::CallApproved { .. } => 0,
+        | Kind::MessageStarted { .. } => 0,
     };
     COUNTS + size_of::<Event>() + IDS + 2 * HEAP_BLOCK + text
 }

@@ -29,6 +29,7 @@ fn opened() -> Kind {
         route: None,
         metadata: Map::new(),
         system_prompt: None,
+        approval: None,
     }
 }
 
@@ -129,6 +130,7 @@ fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
         model: Some("other".to_owned()),
         route: Some("here/other".to_owned()),
         title: Some(Title::new("Tea").unwrap()),
+        approval: Some(Approval::ReadOnly),
     };
     events.push(log(vec![(None, changed)]).remove(0));
     let last = events.last_mut().unwrap();

@@ -9,6 +9,7 @@ use samovar_core::journal::{LogEntry, LogNo};
 use samovar_core::{Broken, Event, Journal, Seq, SessionId};
 
 use super::Projector;
+use super::recording::Earlier;
 use crate::projection;
 
 #[cfg(test)]
@@ -35,12 +36,13 @@ impl Projector {
 
     /// Brings in what a former run left. What fails stays, and is tried again.
     pub(super) async fn bring_in(&self) -> Result<(), Broken> {
+        let mut earlier = None;
         loop {
             let next = self.state().left.front().cloned();
             let Some((session, entry)) = next else {
                 return Ok(());
             };
-            match self.bring_in_one(&session, &entry).await {
+            match self.bring_in_one(&session, &entry, &mut earlier).await {
                 Err(broken @ Broken::Damaged(_)) => {
                     tracing::error!(%session, %broken, "a log cannot be brought into the history");
                     self.damages.session(&session, &broken.to_string());
@@ -52,7 +54,12 @@ impl Projector {
         }
     }
 
-    async fn bring_in_one(&self, session: &SessionId, entry: &LogEntry) -> Result<(), Broken> {
+    async fn bring_in_one(
+        &self,
+        session: &SessionId,
+        entry: &LogEntry,
+        earlier: &mut Earlier,
+    ) -> Result<(), Broken> {
         let (log, head) = (entry.log, entry.head);
         let mut is_unknown = false;
         let after = if entry.deleted {
@@ -61,12 +68,14 @@ impl Projector {
         } else {
             let row = self.history.session(session).await?;
             is_unknown = row.is_none();
+            let row = row.filter(|_| !self.audit.is_short());
             row.map_or(Seq::default(), |row| row.projected)
         };
         let journal = self.journal.clone();
         let read = move || read_kept(journal.as_ref(), log, after, head);
         let read = tokio::task::spawn_blocking(read).await;
         let events = read.map_err(|panic| Broken::Io(panic.to_string()))??;
+        self.record_left(session, log, &events, earlier).await?;
         if let Some(mut projection) = projection::project(session, &events) {
             if is_unknown && !projection::is_opened(&events) {
                 projection.changes.insert(0, projection::reopening(&events));

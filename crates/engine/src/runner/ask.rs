@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::retry::Failure;
-use super::{Input, Runner, refuse_call};
+use super::{Input, Runner, refuse_call, refuse_decision};
 use crate::answer::{self, Answer, Ending};
 
 /// How asking ended.
@@ -142,6 +142,7 @@ impl Runner {
                 Some(input) = self.inbox.recv() => match input {
                     Input::Cancel(cancel) => return Err(cancel.reply),
                     Input::Settle(call, _, reply) => refuse_call(&call, reply),
+                    Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
                 },
             }
         }
@@ -159,6 +160,10 @@ impl Runner {
                     Input::Cancel(cancel) => return Ok(ReadEnd::Stopped(cancel.reply)),
                     Input::Settle(call, _, reply) => {
                         refuse_call(&call, reply);
+                        continue;
+                    }
+                    Input::Decide(approval, _, reply) => {
+                        refuse_decision(&approval, reply);
                         continue;
                     }
                 },
@@ -216,6 +221,7 @@ impl Runner {
                     finish_reason,
                     usage,
                 } => {
+                    answer.let_go(&mut live);
                     let ending = Ending {
                         reason: finish_reason,
                         usage: Some(usage),
@@ -228,6 +234,7 @@ impl Runner {
                     retry_after,
                     context,
                 } => {
+                    answer.let_go(&mut live);
                     let is_full = code == FaultCode::ContextFull;
                     let revealed = is_full.then(|| self.revealed(max_tokens, context));
                     heard = Some(ReadEnd::Failed(Failure {

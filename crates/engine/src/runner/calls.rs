@@ -3,27 +3,35 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::pending;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use samovar_core::tool::{Sharing, UiEvent};
 use samovar_core::{
-    Broken, CallId, Closer, Effect, Kind, Millis, Outcome, Status, ToolCall, ToolReply, planted,
+    Broken, CallContext, CallId, Closer, Effect, Grounds, Kind, Millis, Outcome, ToolCall,
+    ToolReply, planted,
 };
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::{FromTurn, Input, Newborn, Runner};
 use crate::edges;
-use crate::gate::{self, Verdict};
+use crate::gate;
 use crate::toolbox::{CurrentTools, Tool, outcome_of};
 use crate::turn;
+
+use self::approve::{Admission, Look, LookFor, look};
+
+mod approve;
 
 /// The calls of one step while they run.
 pub(super) struct Calls<'a> {
     runner: &'a mut Runner,
     shelf: Arc<CurrentTools>,
     waiting: VecDeque<ToolCall>,
+    /// Whether a person decided since: other calls can start than those that wait here.
+    is_decided: bool,
     running: JoinSet<ToolReply>,
     known: HashMap<Id, Running>,
 }
@@ -33,6 +41,31 @@ struct Running {
     name: String,
     sharing: Sharing,
     closer: Closer,
+}
+
+/// A call that is about to run.
+struct Start {
+    call: ToolCall,
+    tool: Arc<Tool>,
+    grounds: Option<Grounds>,
+    /// What a person was shown of it and allowed.
+    approved: Option<Value>,
+}
+
+/// A call that another agent is to answer.
+type Delegated = (ToolCall, Arc<Tool>, Option<Grounds>);
+
+/// A call that a person is to decide about, and why.
+type Asking = (ToolCall, Arc<Tool>, String);
+
+type PendingLook = Pin<Box<dyn Future<Output = Look> + Send>>;
+
+/// What can start, or be asked about, at one moment.
+#[derive(Default)]
+struct Batch {
+    admitted: Vec<Start>,
+    delegated: Vec<Delegated>,
+    asking: Vec<Asking>,
 }
 
 type TaskResult = Result<(Id, ToolReply), JoinError>;
@@ -45,6 +78,7 @@ impl<'a> Calls<'a> {
             runner,
             shelf,
             waiting,
+            is_decided: false,
             running,
             known,
         }
@@ -63,6 +97,7 @@ impl<'a> Calls<'a> {
             if self.runner.turn.is_over() {
                 return Ok(());
             }
+            self.look_again();
             self.start_some().await?;
             let waits = self.runner.is_stopping;
             if self.running.is_empty() && !waits || self.runner.turn.is_over() {
@@ -104,6 +139,12 @@ impl<'a> Calls<'a> {
                 self.runner.settle(call, outcome, reply).await?;
                 Ok(false)
             }
+            Input::Decide(approval, answer, reply) => {
+                self.runner.decide(&approval, answer, reply).await?;
+                // Not now: what is about to start is in no queue, and would get into one again.
+                self.is_decided = true;
+                Ok(false)
+            }
             Input::Cancel(cancel) => {
                 self.close_ready();
                 Ok(self.runner.cancel(cancel))
@@ -111,46 +152,49 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Starts what there is room for. Intents are kept before any effect, those of calls that start
-    /// together with one commit.
+    /// Lets those calls wait that can start since a person decided.
+    fn look_again(&mut self) {
+        if std::mem::take(&mut self.is_decided) {
+            let runs = |call: &CallId| self.known.values().any(|running| running.call == *call);
+            let startable = self.runner.turn.startable().into_iter();
+            self.waiting = startable.filter(|call| !runs(&call.id)).collect();
+        }
+    }
+
+    /// Starts what there is room for, and asks about what a person decides. Intents and questions are
+    /// kept before any effect, those of calls that start together with one commit.
     async fn start_some(&mut self) -> Result<(), Broken> {
-        let (mut admitted, mut delegated) = (Vec::new(), Vec::new());
         // What waits is found by whoever goes on when the person has answered.
         if self.runner.turn.asks_a_person() || self.runner.is_stopping {
             return Ok(());
         }
-        while let Some(call) = self.waiting.pop_front() {
-            match self.admit(&call) {
-                Err(outcome) => self.refuse(call, outcome),
-                Ok(tool) if tool.spec.closer == Closer::Child => delegated.push((call, tool)),
-                Ok(tool) if self.has_room(&tool, &admitted) => admitted.push((call, tool)),
-                Ok(_) => {
-                    self.waiting.push_front(call);
-                    break;
-                }
-            }
-        }
-        if admitted.is_empty() && delegated.is_empty() {
+        let Batch {
+            admitted,
+            delegated,
+            asking,
+        } = self.admit_some();
+        if admitted.is_empty() && delegated.is_empty() && asking.is_empty() {
             return Ok(());
         }
-        let Some(foreseen) = self.foresee(&admitted).await? else {
+        let looks = self.look_at(&admitted, &asking);
+        let Some(mut looks) = self.watch_inbox_during(looks).await? else {
             return Ok(());
         };
         // It is to be stopped: nothing of it begins any more.
         if self.runner.is_stopping {
             return Ok(());
         }
+        let of_asking = looks.split_off(admitted.len());
         let Some(mut born) = self.delegate_all(delegated).await? else {
             return Ok(());
         };
-        for ((call, tool), foreseen) in admitted.iter().zip(foreseen) {
-            if !self.runner.turn.has_begun(&call.id) {
-                self.intend(call, tool, foreseen);
-            }
+        let admitted = self.intend_all(admitted, looks);
+        for ((call, tool, why), look) in asking.into_iter().zip(of_asking) {
+            self.ask_about(call, &tool, why, look);
         }
         planted!("intent-after-effect", {
-            for (call, tool) in admitted {
-                self.spawn(call, tool);
+            for start in admitted {
+                self.spawn(start);
             }
             tokio::time::sleep(std::time::Duration::from_millis(30)).await;
             return self.runner.keep().await;
@@ -163,10 +207,10 @@ impl<'a> Calls<'a> {
         let turn = &self.runner.turn;
         // What was to begin may have been taken back while it waited for room.
         born.retain(|(call, _)| turn.has_begun(call));
-        for (call, tool) in admitted {
-            let has_intent = self.runner.turn.has_begun(&call.id);
+        for start in admitted {
+            let has_intent = self.runner.turn.has_begun(&start.call.id);
             if has_intent || !self.runner.is_stopping {
-                self.spawn(call, tool);
+                self.spawn(start);
             }
         }
         for (_, newborn) in born {
@@ -180,83 +224,85 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
-    /// Notes the starts of children; `None` if the turn is stopped meanwhile.
-    async fn delegate_all(
-        &mut self,
-        calls: Vec<(ToolCall, Arc<Tool>)>,
-    ) -> Result<Option<Vec<(CallId, Newborn)>>, Broken> {
-        if !calls.is_empty() && self.runner.purse.is_some() {
-            // What the last call used is kept before children may use what it has left over.
-            self.runner.keep().await?;
-            if self.runner.turn.is_over() || self.runner.is_stopping {
-                return Ok(None);
-            }
-        }
-        let mut born = Vec::new();
-        for (call, tool) in calls {
-            match self.runner.delegate(&call, &tool.spec).await {
-                Ok(newborn) => born.push((call.id, newborn)),
-                Err(outcome) => self.refuse(call, outcome),
-            }
-        }
-        Ok(Some(born))
-    }
-
-    /// The gate: schema, policy (TL-4).
-    fn admit(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
-        let has = |name: &str| self.runner.has_tool(name);
-        let tool = self.shelf.find_of(call, has).map_err(Outcome::failed)?;
-        let level = self
-            .runner
-            .turn
-            .approval(self.runner.parts.settings.approval);
-        match gate::judge(level, &tool.spec) {
-            Verdict::Allow => Ok(tool),
-            Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
-            Verdict::Ask(why) => {
-                let why = format!(
-                    "denied: {why}, which needs a person's approval at the level \"supervised\", \
-                     and nobody can be asked here; start the server with --approval auto to allow it"
-                );
-                Err(Outcome::new(Status::Denied, why))
-            }
-        }
-    }
-
-    fn has_room(&self, tool: &Tool, admitted: &[(ToolCall, Arc<Tool>)]) -> bool {
-        let count = self.running.len() + admitted.len();
-        let alone = |sharing| sharing == Sharing::Exclusive;
-        let someone_alone = self.known.values().any(|running| alone(running.sharing))
-            || admitted.iter().any(|(_, other)| alone(other.spec.sharing));
-        count == 0
-            || !someone_alone
-                && !alone(tool.spec.sharing)
-                && count < self.runner.parts.settings.max_parallel_calls.max(1)
-    }
-
-    /// What the probes will need, should the server stop while the calls run; none when the turn is
-    /// stopped meanwhile.
-    async fn foresee(
-        &mut self,
-        admitted: &[(ToolCall, Arc<Tool>)],
-    ) -> Result<Option<Vec<Option<Value>>>, Broken> {
-        let looks = admitted.iter().map(|(call, tool)| {
-            // What began before a stop of the server has its intent.
-            let has_begun = self.runner.turn.has_begun(&call.id);
-            async move {
-                if has_begun {
-                    None
-                } else {
-                    foresee(tool, call).await
+    /// Passes what waits through the gate, as far as there is room. A call that is asked about holds
+    /// back those after it, but others that are asked about may run with it.
+    fn admit_some(&mut self) -> Batch {
+        let mut batch = Batch::default();
+        while let Some(call) = self.waiting.pop_front() {
+            let admission = match self.admit(&call) {
+                Err(outcome) => {
+                    self.refuse(call, outcome);
+                    continue;
                 }
+                Ok(admission) => admission,
+            };
+            let turn = &self.runner.turn;
+            // One before it may have been asked about since it began to wait.
+            let is_free = turn.can_start(&call.id);
+            let is_held = !batch.asking.is_empty() && turn.allowed(&call.id).is_none();
+            match admission {
+                Admission::Runs(tool, grounds) if is_free && !is_held => {
+                    if tool.spec.closer == Closer::Child {
+                        batch.delegated.push((call, tool, grounds));
+                        continue;
+                    }
+                    if self.has_room(&tool, &batch.admitted) {
+                        let start = Start {
+                            call,
+                            tool,
+                            grounds,
+                            approved: None,
+                        };
+                        batch.admitted.push(start);
+                        continue;
+                    }
+                }
+                Admission::Asks(tool, why) => {
+                    let with_others = tool.spec.sharing == Sharing::Parallel;
+                    let may_ask = is_free && (!is_held || with_others);
+                    if self.has_room(&tool, &batch.admitted) && may_ask {
+                        batch.asking.push((call, tool, why));
+                        continue;
+                    }
+                }
+                Admission::Runs(..) => {}
             }
+            self.waiting.push_front(call);
+            break;
+        }
+        batch
+    }
+
+    /// Looks at what is about to run or to be asked about; the looks change nothing.
+    fn look_at(&self, admitted: &[Start], asking: &[Asking]) -> Vec<PendingLook> {
+        let starts = admitted.iter().map(|start| {
+            let why = match start.grounds {
+                _ if self.runner.turn.has_begun(&start.call.id) => LookFor::Nothing,
+                Some(Grounds::Approval(_)) => LookFor::Person,
+                _ => LookFor::Probe,
+            };
+            (start.call.clone(), start.tool.clone(), why)
         });
+        let asks = asking.iter();
+        let asks = asks.map(|(call, tool, _)| (call.clone(), tool.clone(), LookFor::Person));
+        let all = starts.chain(asks).map(|(call, tool, why)| {
+            let look: PendingLook = Box::pin(async move { look(&call, &tool, why).await });
+            look
+        });
+        all.collect()
+    }
+
+    /// Waits for looks; none when the turn is stopped meanwhile.
+    async fn watch_inbox_during(
+        &mut self,
+        looks: Vec<PendingLook>,
+    ) -> Result<Option<Vec<Look>>, Broken> {
         let looks = join_all(looks);
         tokio::pin!(looks);
         loop {
             // Both are safe to drop halfway: a look changes nothing, a channel keeps its items.
             tokio::select! {
-                foreseen = &mut looks => return Ok(Some(foreseen)),
+                seen = &mut looks => return Ok(Some(seen)),
                 Some(input) = self.runner.inbox.recv() => {
                     if self.attend(input).await? || self.runner.turn.is_over() {
                         return Ok(None);
@@ -266,8 +312,83 @@ impl<'a> Calls<'a> {
         }
     }
 
-    fn intend(&mut self, call: &ToolCall, tool: &Tool, foreseen: Option<Value>) {
-        let spec = &tool.spec;
+    /// Notes the intents of what may run now; what is to be asked about again is.
+    fn intend_all(&mut self, admitted: Vec<Start>, looks: Vec<Look>) -> Vec<Start> {
+        let mut starts = Vec::with_capacity(admitted.len());
+        let (mut asks_again, mut held) = (false, Vec::new());
+        for (mut start, look) in admitted.into_iter().zip(looks) {
+            if asks_again && self.runner.turn.allowed(&start.call.id).is_none() {
+                held.push(start.call);
+                continue;
+            }
+            match look {
+                Look::Begun => {}
+                Look::Foreseen(foreseen) => self.intend(&start, foreseen),
+                Look::Previewed(Ok(seen)) => {
+                    if let Some(why) = self.has_changed(&start.call, &seen) {
+                        self.ask(&start.call, &start.tool, why, seen);
+                        asks_again = true;
+                        continue;
+                    }
+                    start.approved.clone_from(&seen.foreseen);
+                    self.intend(&start, seen.foreseen);
+                }
+                Look::Previewed(Err(outcome)) => {
+                    self.refuse(start.call, outcome);
+                    continue;
+                }
+            }
+            starts.push(start);
+        }
+        for call in held.into_iter().rev() {
+            self.waiting.push_front(call);
+        }
+        starts
+    }
+
+    fn ask_about(&mut self, call: ToolCall, tool: &Tool, why: String, look: Look) {
+        match look {
+            Look::Previewed(Ok(preview)) => self.ask(&call, tool, why, preview),
+            Look::Previewed(Err(outcome)) => self.refuse(call, outcome),
+            Look::Begun | Look::Foreseen(_) => {}
+        }
+    }
+
+    /// Notes the starts of children; `None` if the turn is stopped meanwhile.
+    async fn delegate_all(
+        &mut self,
+        calls: Vec<Delegated>,
+    ) -> Result<Option<Vec<(CallId, Newborn)>>, Broken> {
+        if !calls.is_empty() && self.runner.purse.is_some() {
+            // What the last call used is kept before children may use what it has left over.
+            self.runner.keep().await?;
+            if self.runner.turn.is_over() || self.runner.is_stopping {
+                return Ok(None);
+            }
+        }
+        let mut born = Vec::new();
+        for (call, tool, grounds) in calls {
+            match self.runner.delegate(&call, &tool.spec, grounds).await {
+                Ok(newborn) => born.push((call.id, newborn)),
+                Err(outcome) => self.refuse(call, outcome),
+            }
+        }
+        Ok(Some(born))
+    }
+
+    fn has_room(&self, tool: &Tool, admitted: &[Start]) -> bool {
+        let count = self.running.len() + admitted.len();
+        let alone = |sharing| sharing == Sharing::Exclusive;
+        let someone_alone = self.known.values().any(|running| alone(running.sharing))
+            || admitted.iter().any(|other| alone(other.tool.spec.sharing));
+        count == 0
+            || !someone_alone
+                && !alone(tool.spec.sharing)
+                && count < self.runner.parts.settings.max_parallel_calls.max(1)
+    }
+
+    fn intend(&mut self, start: &Start, foreseen: Option<Value>) {
+        let (call, spec) = (&start.call, &start.tool.spec);
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
             return;
         }
@@ -284,11 +405,21 @@ impl<'a> Calls<'a> {
             closer: spec.closer,
             deadline,
             probe: foreseen,
+            grounds: start.grounds.clone(),
         });
     }
 
-    fn spawn(&mut self, call: ToolCall, tool: Arc<Tool>) {
-        let context = self.runner.context_of(&call);
+    fn spawn(&mut self, start: Start) {
+        let Start {
+            call,
+            tool,
+            approved,
+            ..
+        } = start;
+        let context = CallContext {
+            approved,
+            ..self.runner.context_of(&call)
+        };
         let running = Running {
             call: call.id.clone(),
             name: call.name.clone(),
@@ -353,12 +484,5 @@ impl<'a> Calls<'a> {
             name: call.name,
             outcome,
         });
-    }
-}
-
-async fn foresee(tool: &Tool, call: &ToolCall) -> Option<Value> {
-    match tool.spec.effect {
-        Effect::Verifiable => tool.foresee(call).await,
-        Effect::Read | Effect::Idempotent | Effect::Unsafe => None,
     }
 }

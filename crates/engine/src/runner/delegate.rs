@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    Agent, AgentPath, Approval, Author, Bounds, Budget, Kind, Message, MessageId, Model, Outcome,
-    Part, Role, Situation, ToolCall, ToolSpec, TurnId, planted,
+    Agent, AgentPath, Approval, Author, Bounds, Budget, Grounds, Kind, Message, MessageId, Model,
+    Outcome, Part, Role, Situation, ToolCall, ToolSpec, TurnId, planted,
 };
 use serde_json::json;
 
@@ -39,8 +39,9 @@ impl Runner {
         &mut self,
         call: &ToolCall,
         spec: &ToolSpec,
+        grounds: Option<Grounds>,
     ) -> Result<Newborn, Outcome> {
-        let newborn = self.conceive(call, spec).await;
+        let newborn = self.conceive(call, spec, grounds).await;
         planted!("child-starts-twice", {
             let born = newborn.as_ref().ok().map(|newborn| &newborn.turn_id);
             let drafts = self.pending.iter();
@@ -58,7 +59,12 @@ impl Runner {
         newborn.map_err(|refusal| refusal.outcome())
     }
 
-    async fn conceive(&mut self, call: &ToolCall, spec: &ToolSpec) -> Result<Newborn, Refusal> {
+    async fn conceive(
+        &mut self,
+        call: &ToolCall,
+        spec: &ToolSpec,
+        grounds: Option<Grounds>,
+    ) -> Result<Newborn, Refusal> {
         let order = Order::read(call)?;
         let is_background = spec.name == delegation::SPAWN;
         if is_background && self.turn.bounds().spawned >= delegation::MAX_SPAWNED {
@@ -96,15 +102,7 @@ impl Runner {
         let (kinds, turn) = self
             .parts
             .begin_as(&model, bounds, approval, place, purse.as_ref());
-        self.note(Kind::CallStarted {
-            call: call.id.clone(),
-            name: call.name.clone(),
-            effect: spec.effect,
-            args_hash: gate::args_hash(&call.args),
-            closer: spec.closer,
-            deadline: None,
-            probe: Some(json!({"turn": turn_id.as_str()})),
-        });
+        self.note(begun(call, spec, grounds, &turn_id));
         let first = Kind::begun_by(Message::clone(&said), situation);
         self.note_first(&turn_id, &agent, first, kinds);
         if is_background {
@@ -205,5 +203,19 @@ impl Runner {
             no_input: bounds.no_input,
             spawned: bounds.spawned,
         }
+    }
+}
+
+/// The start of a call that a child answers.
+fn begun(call: &ToolCall, spec: &ToolSpec, grounds: Option<Grounds>, child: &TurnId) -> Kind {
+    Kind::CallStarted {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        effect: spec.effect,
+        args_hash: gate::args_hash(&call.args),
+        closer: spec.closer,
+        deadline: None,
+        probe: Some(json!({"turn": child.as_str()})),
+        grounds,
     }
 }

@@ -76,7 +76,7 @@ impl Runner {
                     self.pass_back(cancel);
                     Ok(None)
                 }
-                Input::Settle(_, _, Some(reply)) => {
+                Input::Settle(_, _, Some(reply)) | Input::Decide(_, _, reply) => {
                     answer(reply, Err(refusal(broken)));
                     Ok(None)
                 }

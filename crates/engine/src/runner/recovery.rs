@@ -48,6 +48,9 @@ impl Runner {
                 found = &mut looks => break found,
                 Some(input) = self.inbox.recv() => match input {
                     Input::Settle(call, outcome, reply) => self.settle(call, outcome, reply).await?,
+                    Input::Decide(approval, answer, reply) => {
+                        self.decide(&approval, answer, reply).await?;
+                    }
                     Input::Cancel(cancel) => {
                         if self.cancel(cancel) {
                             return Ok(());
@@ -87,6 +90,7 @@ impl Runner {
             agent: self.agent.clone(),
             key: self.key_of(call),
             posted: self.turn.posted().cloned(),
+            approved: None,
         }
     }
 

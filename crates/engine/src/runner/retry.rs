@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::ask::AskEnd;
-use super::{Input, Runner, refuse_call};
+use super::{Input, Runner, refuse_call, refuse_decision};
 use crate::answer::{self, Answer, Ending};
 use crate::context;
 use crate::settings::Retry;
@@ -245,6 +245,7 @@ impl Runner {
                         return AskEnd::Done;
                     }
                     Input::Settle(call, _, reply) => refuse_call(&call, reply),
+                    Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
                 },
             }
         }

@@ -81,6 +81,9 @@ impl Runner {
                 Some(Input::Settle(call, outcome, reply)) => {
                     self.settle(call, outcome, reply).await?;
                 }
+                Some(Input::Decide(approval, answer, reply)) => {
+                    self.decide(&approval, answer, reply).await?;
+                }
                 Some(Input::Cancel(cancel)) => drop(self.cancel(cancel)),
                 // Its session is gone, and ends the task.
                 None => pending().await,

@@ -3,8 +3,7 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Author, Broken, CallId, Code, Error, FinishReason, Kind, Outcome, Seq, TurnId,
-    planted,
+    Accepted, Author, Broken, Code, Error, FinishReason, Kind, Seq, TurnId, planted,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
@@ -20,26 +19,11 @@ use crate::parts::refusal;
 use crate::projector::read_all;
 use crate::queue::Removal;
 use crate::runner::{
-    Cancel, CancelTarget, FinishedRun, Input, Reply, RunEnd, answer, not_open, refuse_call,
+    Cancel, CancelTarget, FinishedRun, Input, Reply, RunEnd, answer, refuse_call, refuse_decision,
 };
 use crate::turn::Turn;
 
 impl Mailbox {
-    /// Closes a call for a client: by the turn that has it open.
-    pub(super) async fn settle(&mut self, call: CallId, outcome: Outcome, reply: Reply) {
-        if self.open.is_none() {
-            return answer(reply, Err(self.missing()));
-        }
-        let open_calls = &self.parts.open_calls;
-        match open_calls.turn_of(&self.id, &call) {
-            Some(turn) => {
-                let input = Input::Settle(call, outcome, Some(reply));
-                self.forward(&turn, input).await;
-            }
-            None => answer(reply, Err(not_open(&call))),
-        }
-    }
-
     /// Passes something on to a turn that runs, or wakes one that is parked.
     pub(super) async fn forward(&mut self, turn_id: &TurnId, input: Input) {
         let Some(open) = &mut self.open else {
@@ -52,7 +36,7 @@ impl Mailbox {
             // The last places are for its children and for what stops it: both are sent but once.
             LiveState::Running(turn)
                 if turn.capacity() <= KEPT_INPUTS
-                    && matches!(input, Input::Settle(_, _, Some(_))) =>
+                    && matches!(input, Input::Settle(_, _, Some(_)) | Input::Decide(..)) =>
             {
                 let busy = Error::new(Code::Busy, locale::turn::busy());
                 (input, busy)
@@ -452,11 +436,15 @@ impl Mailbox {
     }
 
     pub(super) async fn finish_close(&mut self) {
+        // A deletion takes the events away that the audit may lack.
+        self.parts.projector.record_before_deletion(&self.id).await;
         let Some(mut open) = self.open.take() else {
             return;
         };
-        let closed = Kind::SessionClosed;
-        let draft = Draft::new(None, Author::User, closed);
+        // Before the end is kept: a stop in between leaves a session whose files stay as they are.
+        let changes = self.parts.toolbox.changes();
+        changes.forget_session(&self.id).await;
+        let draft = Draft::new(None, Author::User, Kind::SessionClosed);
         let kept = open.log.append(vec![draft]).await;
         let closing = std::mem::take(&mut open.closing);
         match kept {
@@ -497,6 +485,7 @@ type Ended = Result<(Id, Box<FinishedRun>), JoinError>;
 fn refuse_late(input: Input) {
     match input {
         Input::Settle(call, _, reply) => refuse_call(&call, reply),
+        Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
         Input::Cancel(cancel) => {
             answer(cancel.reply, Ok(Accepted::Cancelled { stopped: false }));
         }
@@ -505,7 +494,9 @@ fn refuse_late(input: Input) {
 
 fn refuse_input(input: Input, error: &Error) {
     match input {
-        Input::Settle(_, _, Some(reply)) | Input::Cancel(Cancel { reply, .. }) => {
+        Input::Settle(_, _, Some(reply))
+        | Input::Decide(_, _, reply)
+        | Input::Cancel(Cancel { reply, .. }) => {
             answer(reply, Err(error.clone()));
         }
         // The end of a child is in the log.

@@ -186,6 +186,7 @@ impl Mailbox {
             return Ok(Recalled::default());
         };
         let mut open = OpenSession::new(log, row.route.unwrap_or(row.model), row.system_prompt);
+        open.approval = row.approval;
         for (turn_id, agent, turn) in fold.turns {
             let waits = !fold.started.contains(&turn_id);
             if let Some(said) = fold.said.get(&turn_id).filter(|_| waits) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Kind, Message, MessageId,
-    Model, Part, Role, Situation, SystemPrompt,
+    Action, Agent, AgentName, AgentPath, Approval, Author, Bounds, Code, Delivery, Error, Kind,
+    Message, MessageId, Model, Part, Role, Sender, Situation, SystemPrompt,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value, json};
@@ -19,6 +19,24 @@ use crate::posted::Filling;
 use crate::turn::{Place, Turn};
 
 impl Mailbox {
+    /// Refuses a level that is wider than the session's, unless the owner asks for it.
+    pub(super) fn check_level(&self, action: &Action, by: &Sender) -> Result<(), Error> {
+        let asked = match action {
+            Action::Open { approval, .. } | Action::Change { approval, .. } => *approval,
+            Action::Post { bounds, .. } => bounds.approval,
+            _ => None,
+        };
+        let of_session = self.open.as_ref().and_then(|open| open.approval);
+        let level = of_session.unwrap_or(self.parts.settings.approval);
+        match asked {
+            Some(asked) if asked < level && !by.may_widen() => {
+                let why = locale::request::wider_approval(asked.as_str(), level.as_str());
+                Err(Error::new(Code::Forbidden, why))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Creates the session, unless it exists.
     pub(super) async fn create(
         &mut self,
@@ -26,6 +44,7 @@ impl Mailbox {
         metadata: Map<String, Value>,
         agent: Option<AgentName>,
         system_prompt: Option<SystemPrompt>,
+        approval: Option<Approval>,
     ) -> Result<(), Error> {
         if let Some(open) = &self.open {
             if open.closing.is_empty() {
@@ -50,13 +69,16 @@ impl Mailbox {
             route: route.clone(),
             metadata,
             system_prompt: system_prompt.clone(),
+            approval,
         };
         let draft = Draft::new(None, Author::User, opened);
         log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.begin(&log, self.last_head);
         self.parts.projector.mark(&log);
         let model = route.unwrap_or(model);
-        self.open = Some(OpenSession::new(log, model, system_prompt));
+        let mut open = OpenSession::new(log, model, system_prompt);
+        open.approval = approval;
+        self.open = Some(open);
         Ok(())
     }
 }

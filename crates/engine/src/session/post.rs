@@ -7,14 +7,15 @@ use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Approval, Author, Bounds, CallId, Code, Delivery, Entry, Error, FinishReason, Kind,
-    Limits, Message, MessageId, Model, Reminders, Seq, TurnId,
+    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
+    Message, MessageId, Model, Reminders, Role, Seq, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 
 use super::own::is_told;
 use super::turns::{ContinueWhen, Due, Live, LiveState};
+use super::waking::waking;
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
 use crate::budget::Purse;
 use crate::delegation;
@@ -22,9 +23,7 @@ use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
 use crate::runner::layers::Told;
-use crate::runner::{
-    Cancel, Continuation, Input, Reply, RetryTime, Runner, answer, refuse_call, unbudgeted,
-};
+use crate::runner::{Continuation, Input, RetryTime, Runner, answer, unbudgeted};
 use crate::turn::{Place, Step, Turn};
 
 /// What is said.
@@ -35,6 +34,28 @@ pub(super) struct Post {
     pub(super) bounds: Bounds,
     pub(super) delivery: Delivery,
     pub(super) posted: Posted,
+}
+
+impl OpenSession {
+    /// What bounds a turn whose message asks for these bounds.
+    fn bounded(&self, asked: Bounds) -> Bounds {
+        Bounds {
+            approval: asked.approval.or(self.approval),
+            ..asked
+        }
+    }
+
+    /// What bounds a turn that waited. One that a background agent's result begins has the level of the
+    /// turn that started the agent, or the stricter one that the session has by now.
+    fn bounded_late(&self, queued: &Queued) -> Bounds {
+        let is_result = queued.message.role == Role::System;
+        let stricter = |level: Approval| self.approval.map_or(level, |own| level.max(own));
+        let asked = queued.bounds.approval;
+        Bounds {
+            approval: asked.map(|level| if is_result { stricter(level) } else { level }),
+            ..queued.bounds
+        }
+    }
 }
 
 impl Mailbox {
@@ -77,18 +98,18 @@ impl Mailbox {
         // No provider could be used when the session was opened, or its log is older than routes.
         let new_route = model.route_beside(&open.model);
         let routed = new_route.clone().map(|route| {
-            let (model, title) = (Some(open.model.clone()), None);
-            let route = Some(route);
             let changed = Kind::SessionChanged {
-                model,
-                route,
-                title,
+                model: Some(open.model.clone()),
+                route: Some(route),
+                title: None,
+                approval: None,
             };
             Draft::new(None, Author::System, changed)
         });
         let said = draft(finished, Author::User);
         let mut drafts: Vec<_> = routed.into_iter().chain([said]).collect();
-        let first = || self.parts.begin(&model, bounds, &agent, situation.clone());
+        let bounded = open.bounded(bounds);
+        let first = || self.parts.begin(&model, bounded, &agent, situation.clone());
         let begun = open.is_free().then(first);
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
@@ -173,7 +194,8 @@ impl Mailbox {
             }
         };
         let situation = queued.situation.clone();
-        let (kinds, turn) = self.parts.begin(&model, queued.bounds, &agent, situation);
+        let bounds = open.bounded(open.bounded_late(queued));
+        let (kinds, turn) = self.parts.begin(&model, bounds, &agent, situation);
         self.record(&queued.turn, &own, kinds).await?;
         self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
         Ok(true)
@@ -262,8 +284,8 @@ impl Mailbox {
         let due = Due::of(&input);
         let (facts, told) = match waking(turn, input) {
             Ok(known) => known,
-            Err((call, reply)) => {
-                refuse_call(&call, reply);
+            Err(unwaited) => {
+                unwaited.refuse();
                 return open.live.put(turn_id, live);
             }
         };
@@ -361,39 +383,6 @@ impl Mailbox {
             open.live.put(turn_id, live);
         }
         Box::pin(self.unstick()).await;
-    }
-}
-
-/// The facts that something makes for a turn that does not run, and who hears that they are kept.
-type Woken = (Vec<(Author, Kind)>, (Option<Reply>, Accepted));
-
-/// # Errors
-/// The call that is not open, and who wanted to close it.
-fn waking(turn: &Turn, input: Input) -> Result<Woken, (CallId, Option<Reply>)> {
-    match input {
-        Input::Settle(call, outcome, reply) => {
-            let (name, author) = if reply.is_some() {
-                (turn.waiting_tool(&call), Author::Host)
-            } else {
-                (turn.delegated_tool(&call), Author::System)
-            };
-            let Some(name) = name.map(str::to_owned) else {
-                return Err((call, reply));
-            };
-            let outcome = outcome.readable();
-            let closed = Kind::CallClosed {
-                call,
-                name,
-                outcome,
-            };
-            Ok((vec![(author, closed)], (reply, Accepted::Settled)))
-        }
-        Input::Cancel(Cancel { reply, .. }) => {
-            let kinds = turn.cancelled("the turn was stopped").into_iter();
-            let facts = kinds.map(|kind| (Author::System, kind)).collect();
-            let stopped = Accepted::Cancelled { stopped: true };
-            Ok((facts, (Some(reply), stopped)))
-        }
     }
 }
 

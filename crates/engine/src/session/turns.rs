@@ -53,7 +53,7 @@ impl Due {
         match input {
             Input::Settle(call, outcome, None) => Some(Self::End(call.clone(), outcome.clone())),
             Input::Cancel(cancel) if cancel.reply.is_closed() => Some(Self::Stop),
-            Input::Settle(..) | Input::Cancel(_) => None,
+            Input::Settle(..) | Input::Decide(..) | Input::Cancel(_) => None,
         }
     }
 }

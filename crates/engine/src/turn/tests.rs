@@ -55,6 +55,7 @@ fn begun(number: usize, closer: Closer) -> Kind {
         closer,
         deadline: None,
         probe: None,
+        grounds: None,
     }
 }
 

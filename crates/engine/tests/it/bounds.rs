@@ -93,9 +93,13 @@ async fn a_message_sets_the_approval_level_of_its_turn_and_of_no_other() {
         ..settings()
     };
     let rig = Rig::by(replies, [write()], supervised).await;
+    let alone = Bounds {
+        no_input: true,
+        ..Bounds::default()
+    };
     let rows = [
         (approval(Approval::Auto), Status::Done),
-        (Bounds::default(), Status::Denied),
+        (alone, Status::Denied),
         (approval(Approval::ReadOnly), Status::Denied),
     ];
     for (bounds, status) in rows {
@@ -193,6 +197,45 @@ enum Given {
     ByAMessage,
 }
 
+// proves TL-4
+#[tokio::test(start_paused = true)]
+async fn a_turn_has_the_level_of_its_message_else_of_its_session_else_of_the_server() {
+    let replies = |_: &str, _| call("write", json!({}));
+    let settings = Settings {
+        approval: Approval::ReadOnly,
+        ..settings()
+    };
+    let mut rig = Rig::by(replies, [write()], settings).await;
+    let level = |approval| Action::Change {
+        model: None,
+        title: None,
+        approval: Some(approval),
+    };
+    for (set, asked, wanted) in [
+        (None, None, Status::Denied),
+        (None, Some(Approval::Auto), Status::Done),
+        (Some(Approval::Auto), None, Status::Done),
+        (None, Some(Approval::ReadOnly), Status::Denied),
+        (None, None, Status::Done),
+        (Some(Approval::ReadOnly), None, Status::Denied),
+        (None, Some(Approval::Auto), Status::Done),
+    ] {
+        if let Some(set) = set {
+            rig.submit(level(set)).await.unwrap();
+            rig = rig.restart().await;
+        }
+        let bounds = Bounds {
+            approval: asked,
+            max_iterations: Some(1),
+            ..Bounds::default()
+        };
+        let turn = turn_of(rig.submit(bounded("go", bounds)).await);
+        let (closed, _) = outcome(&rig, &turn).await;
+        assert_eq!(closed, Some(wanted), "{set:?} {asked:?}");
+    }
+    assert_eq!(rig.row().await.approval, Some(Approval::ReadOnly));
+}
+
 // proves MD-2
 #[tokio::test(start_paused = true)]
 async fn a_session_stays_with_the_provider_that_its_model_was_found_at() {
@@ -211,12 +254,21 @@ async fn a_session_stays_with_the_provider_that_its_model_was_found_at() {
             metadata,
             agent: None,
             system_prompt: None,
+            approval: None,
         };
         rig.submit(open).await.unwrap();
         let (model, title) = (named, None);
         match given {
             Given::AtItsOpening => {}
-            Given::ByAChange => drop(rig.submit(Action::Change { model, title }).await.unwrap()),
+            Given::ByAChange => drop(
+                rig.submit(Action::Change {
+                    model,
+                    title,
+                    approval: None,
+                })
+                .await
+                .unwrap(),
+            ),
             Given::ByAMessage => models.lead("gpt", "near/gpt"),
         }
         assert_eq!(rig.turn("one").await, well());

@@ -319,6 +319,7 @@ async fn a_turn_continues_with_the_provider_that_it_began_with_or_fell_back_to()
             metadata,
             agent: None,
             system_prompt: None,
+            approval: None,
         };
         rig.submit(open).await.unwrap();
         let turn = rig.post("go").await;

@@ -9,6 +9,7 @@ fn rename(title: &str) -> Action {
     Action::Change {
         model: Some("other".to_owned()),
         title: Title::new(title).ok(),
+        approval: None,
     }
 }
 

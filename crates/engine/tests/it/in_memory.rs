@@ -306,3 +306,41 @@ proptest! {
         });
     }
 }
+
+// proves TL-5
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_a_decision_in_memory_expires_too() {
+    let replies = [call("own", json!({})), say("well")];
+    let rig = Rig::on(
+        crate::rig::disk(),
+        World::answering(replies),
+        [],
+        settings(),
+    )
+    .await;
+    let supervised = Settings {
+        approval: samovar_core::Approval::Supervised,
+        ..settings()
+    };
+    let own = done("own").effect(samovar_core::Effect::Unsafe);
+    let session = begin(&rig, toolbox([own]), supervised);
+    let mut watch = session.watch_calls();
+    let posted = session.post("go".to_owned(), Delivery::Queue).await;
+    let (turn, after) = posted.unwrap();
+    let open = watch.next().await.unwrap().remove(0).1.remove(0);
+    rig.world.clock.set(open.asked.unwrap().expires_at);
+
+    let mut reader = session.follow(after);
+    let is_over = |event: &Arc<Event>| {
+        let is_end = matches!(event.kind, Kind::TurnFinished { .. });
+        is_end && event.turn.as_ref() == Some(&turn)
+    };
+    let mut seen = Vec::new();
+    while !seen.iter().any(is_over) {
+        seen.extend(reader.next().await.unwrap());
+    }
+    let denied = seen.iter().any(|event| {
+        matches!(&event.kind, Kind::CallClosed { outcome, .. } if outcome.status == samovar_core::Status::Denied)
+    });
+    assert!(denied);
+}

@@ -103,6 +103,7 @@ pub(crate) fn opened() -> Kind {
         route: None,
         metadata: Map::new(),
         system_prompt: None,
+        approval: None,
     }
 }
 
@@ -159,6 +160,7 @@ pub(crate) fn begun(name: &str, effect: Effect) -> Kind {
         closer: Closer::Tool,
         deadline: None,
         probe: None,
+        grounds: None,
     }
 }
 

@@ -168,6 +168,7 @@ async fn where_no_turns_run_none_begins_ends_or_goes_on_whatever_is_touched() {
         let change = Action::Change {
             model: None,
             title: Some(Title::new("Touched").unwrap()),
+            approval: None,
         };
         assert_eq!(
             send(&rig.engine, named(session), change).await,

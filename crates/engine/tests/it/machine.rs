@@ -183,6 +183,7 @@ impl Machine {
             clock: self.clock.clone(),
             ids: self.ids.clone(),
             damages: Arc::new(()),
+            audit: Arc::new(()),
         };
         let settings = Settings {
             approval: Approval::Auto,

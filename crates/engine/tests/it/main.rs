@@ -7,6 +7,7 @@
 )]
 
 mod again;
+mod approvals;
 mod bounds;
 mod branches;
 mod budgets;
@@ -23,6 +24,7 @@ mod races;
 mod resumed;
 mod retries;
 mod rig;
+mod secrets;
 mod tools;
 mod troubled;
 mod turns;

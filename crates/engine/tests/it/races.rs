@@ -366,7 +366,11 @@ async fn the_journal_is_swept_although_something_new_comes_with_every_write_of_t
             tokio::time::advance(Duration::from_secs(1)).await;
             for session in [session(), other.clone()] {
                 let title = samovar_core::Title::new(&number.to_string()).ok();
-                let change = Action::Change { model: None, title };
+                let change = Action::Change {
+                    model: None,
+                    title,
+                    approval: None,
+                };
                 send(&rig.engine, session, change).await.unwrap();
             }
         }

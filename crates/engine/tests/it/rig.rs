@@ -163,6 +163,7 @@ impl Rig {
             clock: world.clock.clone(),
             ids: world.ids.clone(),
             damages: Arc::new(()),
+            audit: Arc::new(()),
         };
         let engine = Engine::start(ports, settings.clone()).await.unwrap();
         Self {
@@ -387,6 +388,7 @@ pub(crate) fn opening() -> Action {
         metadata: Map::new(),
         agent: None,
         system_prompt: None,
+        approval: None,
     }
 }
 

@@ -180,17 +180,18 @@ async fn an_exclusive_call_runs_alone() {
 
 // proves TL-4
 #[tokio::test(start_paused = true)]
-async fn a_call_that_would_have_to_be_asked_for_is_refused_with_the_reason() {
+async fn a_call_that_asks_is_refused_with_the_reason_where_no_person_is() {
     let touch = TestTool::new("touch", |_, _| async { panic!("it is not called") });
     let supervised = Settings {
         approval: Approval::Supervised,
+        is_unattended: true,
         ..settings()
     };
 
     let touch = touch.effect(Effect::Unsafe);
     let (_, told) = told(call("touch", json!({})), [touch], supervised).await;
 
-    assert!(told[0].contains("supervised"), "{told:?}");
+    assert!(told[0].contains("needs a person's approval"), "{told:?}");
 }
 
 // proves AS-6

@@ -166,6 +166,7 @@ async fn a_new_model_answers_the_next_turn_that_begins_and_none_that_runs_or_wai
     let change = Action::Change {
         model: Some("other".to_owned()),
         title: None,
+        approval: None,
     };
     assert_eq!(rig.submit(change).await, Ok(Accepted::Changed));
     let outcome = Outcome::done("at noon");

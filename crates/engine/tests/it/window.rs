@@ -290,6 +290,7 @@ async fn a_limit_is_forgotten_when_the_model_is_set_again() {
         rig.submit(Action::Change {
             model: Some("scripted".to_owned()),
             title: None,
+            approval: None,
         })
         .await
         .unwrap();

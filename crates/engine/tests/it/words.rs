@@ -26,6 +26,7 @@ fn open(agent: &str, prompt: Option<&str>) -> Action {
         metadata: Map::new(),
         agent: Some(AgentName::new(agent).unwrap()),
         system_prompt: prompt.map(|prompt| SystemPrompt::new(prompt).unwrap()),
+        approval: None,
     }
 }
 

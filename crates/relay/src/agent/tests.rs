@@ -82,6 +82,7 @@ async fn parts(world: &World, way: Box<dyn Connector>) -> AgentParts {
         clock: world.clock.clone(),
         ids: world.ids.clone(),
         damages: Arc::new(()),
+        audit: Arc::new(()),
     };
     AgentParts {
         room: "r".to_owned(),

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::command::Text;
 use samovar_core::event::Group;
 use samovar_core::relay::{Payload, RelayCode};
+use samovar_core::situation::Posted;
 use samovar_core::{
-    Action, CallId, Delivery, Error, Event, Kind, Outcome, SessionId, Status, ToolCall, ToolSpec,
-    TurnId,
+    Accepted, Action, Bounds, CallId, Code, Delivery, Error, Event, Kind, Outcome, SessionId,
+    Status, ToolCall, ToolSpec, TurnId,
 };
 use samovar_engine::{Engine, FollowError, Follower};
 use samovar_locale as locale;
@@ -166,12 +168,26 @@ impl Driver {
             metadata: Map::new(),
             agent: None,
             system_prompt: None,
+            approval: None,
         };
         self.engine.act(&self.session, open).await?;
         let said = json!({ "toolName": wanted.tool, "params": wanted.params });
         let text = said.to_string();
-        let posted = self.engine.post(&self.session, text, Delivery::Queue);
-        let (turn, after) = posted.await?;
+        let post = Action::Post {
+            message: None,
+            text: Text::new(text)?,
+            // The agent that calls waits for an answer, and no person looks at its session.
+            bounds: Bounds {
+                no_input: true,
+                ..Bounds::default()
+            },
+            delivery: Delivery::Queue,
+            posted: Posted::default(),
+        };
+        let Accepted::Posted { turn, after, .. } = self.engine.act(&self.session, post).await?
+        else {
+            return Err(Error::new(Code::Internal, locale::turn::broken()));
+        };
         let follower = self.engine.follow(&self.session, after).await?;
         Ok((turn, follower))
     }
@@ -234,6 +250,7 @@ impl Driver {
         let change = Action::Change {
             model: Some(self.model.clone()),
             title: None,
+            approval: None,
         };
         for action in [Action::Cancel { turn }, change] {
             if let Err(error) = self.engine.act(&self.session, action).await {

@@ -83,6 +83,7 @@ impl Machine {
             clock: self.world.clock.clone(),
             ids: self.world.ids.clone(),
             damages: Arc::new(()),
+            audit: Arc::new(()),
         };
         let settings = Settings {
             approval,

@@ -23,6 +23,8 @@ pub(crate) enum ChatGlobal {
     Say {
         #[arg(help = help::chat_text())]
         text: Vec<String>,
+        #[arg(long, value_name = "ID", help = help::chat_reply_to(), value_parser = |typed: &str| whole(typed, 0, u64::MAX))]
+        reply_to: Option<u64>,
         #[command(flatten)]
         machine: Machine,
         #[command(flatten)]

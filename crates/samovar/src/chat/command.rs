@@ -1,5 +1,6 @@
 //! The commands of a chat: lines that begin with a slash.
 
+use samovar_core::{Approval, Code};
 use samovar_locale as text;
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
 use serde_json::json;
@@ -11,7 +12,8 @@ use crate::lists::{Rows, show_models};
 use crate::output::table;
 use crate::screen::{put, say, visible};
 use crate::sessions::find;
-use crate::talk::Talk;
+use crate::sessions::undo::effects;
+use crate::talk::{Talk, UndoReach};
 use crate::timestamps::{age, now};
 
 /// Sessions that `/sessions` shows.
@@ -30,7 +32,8 @@ pub(super) enum Slash {
     Sessions(Option<String>),
     New,
     Model(Option<String>),
-    Undo,
+    Approval(Option<Approval>),
+    Undo(UndoReach),
     Cost,
     Help,
     Quit,
@@ -48,8 +51,11 @@ impl Slash {
         let slash = match (name, argument) {
             ("sessions", argument) => Self::Sessions(argument),
             ("model", argument) => Self::Model(argument),
+            ("approval", None) => Self::Approval(None),
+            ("approval", Some(word)) => Self::Approval(Some(level(&word)?)),
             ("new", None) => Self::New,
-            ("undo", None) => Self::Undo,
+            ("undo", None) => Self::Undo(UndoReach::Files),
+            ("undo", Some(argument)) if argument == "messages" => Self::Undo(UndoReach::Messages),
             ("cost", None) => Self::Cost,
             ("help" | "?", None) => Self::Help,
             ("quit" | "exit", None) => Self::Quit,
@@ -85,13 +91,26 @@ impl Slash {
                 talk.session = talk.ask("updateSession", &params).await?;
                 say(&text::chat::model(&talk.session.model));
             }
-            Self::Undo => undo(talk, lines).await?,
+            Self::Approval(level) => {
+                if let Some(level) = level {
+                    talk.set_approval(level).await?;
+                }
+                say(&text::chat::approval(talk.approval().as_str()));
+            }
+            Self::Undo(reach) => undo(reach, talk, lines).await?,
             Self::Cost => cost(talk).await?,
             Self::Help => say(text::chat::help()),
             Self::Quit => return Ok(ChatFlow::Leave),
         }
         Ok(ChatFlow::GoOn)
     }
+}
+
+fn level(word: &str) -> Result<Approval, Failure> {
+    Approval::named(word).ok_or_else(|| {
+        let levels = Approval::ALL.map(Approval::as_str).join(", ");
+        Failure::usage(text::chat::unknown_approval(text::quoted(word), levels))
+    })
 }
 
 async fn list(talk: &mut Talk) -> Result<(), Failure> {
@@ -129,12 +148,23 @@ async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn undo(talk: &mut Talk, lines: &mut Lines) -> Result<(), Failure> {
-    let undone = talk.undo().await?;
+async fn undo(reach: UndoReach, talk: &mut Talk, lines: &mut Lines) -> Result<(), Failure> {
+    let undone = match talk.undo(reach).await {
+        Ok(undone) => undone,
+        Err(refused) => {
+            let of_files = [Code::FilesChanged, Code::FilesNotKept].map(Code::as_str);
+            if of_files.contains(&refused.code.as_str()) {
+                say(text::chat::undo_messages());
+            }
+            return Err(refused);
+        }
+    };
     say(text::chat::undone());
-    if let Some(said) = undone["content"].as_str() {
-        lines.offer(said.to_owned());
+    let effects = effects(&undone);
+    if !effects.is_empty() {
+        say(&visible(effects.trim_end()));
     }
+    lines.offer(undone.content);
     Ok(())
 }
 
@@ -154,11 +184,22 @@ mod tests {
     fn a_line_with_a_slash_is_a_command_and_a_wrong_one_is_said_to_be() {
         let read = |line| Slash::read(line).map_err(|failure| failure.code);
         assert_eq!(read("hello / there"), Ok(None));
-        assert_eq!(read(" /undo "), Ok(Some(Slash::Undo)));
+        assert_eq!(read(" /undo "), Ok(Some(Slash::Undo(UndoReach::Files))));
+        let messages = Slash::Undo(UndoReach::Messages);
+        assert_eq!(read("/undo messages"), Ok(Some(messages)));
         assert_eq!(read("/model"), Ok(Some(Slash::Model(None))));
         let named = Slash::Model(Some("openai/gpt-5".to_owned()));
         assert_eq!(read("/model   openai/gpt-5"), Ok(Some(named)));
-        for wrong in ["/", "/nothing", "/undo now", "/etc is a folder"] {
+        assert_eq!(read("/approval"), Ok(Some(Slash::Approval(None))));
+        let level = Slash::Approval(Some(Approval::ReadOnly));
+        assert_eq!(read("/approval read-only"), Ok(Some(level)));
+        for wrong in [
+            "/",
+            "/nothing",
+            "/undo now",
+            "/approval none",
+            "/etc is a folder",
+        ] {
             assert_eq!(read(wrong), Err("invalid_params".to_owned()), "{wrong}");
         }
     }

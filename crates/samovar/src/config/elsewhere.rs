@@ -3,17 +3,25 @@
 
 use std::time::Duration;
 
-use samovar_config::{ConfigError, CustomTool, Effect, Origin, Problem, Resolved};
+use samovar_config::{ConfigError, CustomTool, Effect, Origin, Problem, Resolved, Sources};
 use samovar_core::Effect as Class;
 use samovar_locale as text;
 use samovar_server::egress::Range;
 use samovar_server::{Config, ConfiguredTool};
 
+use super::{exec, web};
+
 /// Takes over what is set.
 ///
 /// # Errors
 /// [`ConfigError`]: a host, an origin or a range is not valid, or a tool lacks a setting that it needs.
-pub(super) fn set_up(config: &mut Config, resolved: &Resolved) -> Result<(), ConfigError> {
+pub(super) fn set_up(
+    config: &mut Config,
+    resolved: &Resolved,
+    sources: &Sources,
+) -> Result<(), ConfigError> {
+    config.search = web::search(resolved)?;
+    config.exec = Some(Box::new(exec::exec(&resolved.settings.tools.exec, sources)));
     let key = "server.hosts";
     for written in &resolved.settings.server.hosts {
         let host = written.parse().map_err(|_| {

@@ -1,4 +1,4 @@
-//! The tools of the configuration: whether their addresses may be asked.
+//! The tools of the configuration: where they ask, and whether their addresses may be asked.
 
 use samovar_locale::doctor as text;
 use samovar_server::egress::Client;
@@ -23,4 +23,19 @@ pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// Where `web_search` asks.
+pub(super) fn search(found: &Setup) -> Finding {
+    let reason = text::search_why();
+    let Some(search) = &found.config.search else {
+        return Finding::absent("search", text::search_none().to_owned(), reason);
+    };
+    let service = search.service.name();
+    if search.lacks_key() {
+        let fact = text::search_keyless(service);
+        return Finding::bad("search", Exit::Configuration, fact, reason)
+            .with_command("samovar config explain tools.web.search_api_key");
+    }
+    Finding::good("search", text::search_of(service), reason)
 }

@@ -2,13 +2,15 @@
 
 use samovar_core::Code;
 use samovar_locale as text;
+use samovar_wire::api::ApprovalList;
 use serde_json::Value;
 
+use super::approval::Approval;
 use super::questions::{Closing, QuestionStep, Questions};
 use super::{Talk, TurnEnd};
-use crate::client::{Client, segment};
+use crate::client::Client;
 use crate::exit::Failure;
-use crate::follow::TurnStream;
+use crate::follow::{StreamEvent, TurnStream};
 use crate::reconnecting::Repeat;
 use crate::screen::{Reader, say};
 use crate::view::View;
@@ -26,6 +28,9 @@ impl Talk {
                 told = turn.next() => {
                     let told = told?;
                     questions.take(&told).await;
+                    if matches!(told, StreamEvent::Reset(..)) {
+                        self.find_approvals(questions).await?;
+                    }
                     if let Some(ending) = told.show(view)? {
                         return Ok(TurnEnd::Ended(ending));
                     }
@@ -66,16 +71,25 @@ impl Talk {
         }
     }
 
+    /// Asks again, after a reader lost its place, what is to be decided about the session's calls.
+    async fn find_approvals(&mut self, questions: &mut Questions) -> Result<(), Failure> {
+        let asked = async |client: &Client| client.get("/api/approvals").await;
+        let waiting: ApprovalList = self.way.ask(Repeat::Harmless, asked).await?;
+        for info in waiting.items {
+            if info.session_id == self.session.id {
+                questions.approve(&info.call_id.clone(), Approval::read(info));
+            }
+        }
+        Ok(())
+    }
+
     /// Closes the call of a question. The first answer counts, so it may be sent twice.
     async fn close(&mut self, closing: Closing, questions: &mut Questions) -> Result<(), Failure> {
-        let path = format!("/api/calls/{}", segment(closing.call().as_str()));
-        let how = closing.how();
+        let (path, how) = (closing.path(), closing.how());
         let asked = async |client: &Client| client.post::<Value>(&path, &how).await;
         match self.way.ask(Repeat::Harmless, asked).await {
             Ok(_) => questions.closed(&closing),
-            Err(refused) if refused.code == Code::UnknownCall.as_str() => {
-                questions.outrun(closing);
-            }
+            Err(refused) if was_faster(&refused) => questions.outrun(closing),
             Err(failure) if questions.is_unheard() => return Err(failure),
             Err(refused) => {
                 refused.report();
@@ -84,4 +98,14 @@ impl Talk {
         }
         Ok(())
     }
+}
+
+/// Whether another client has answered first.
+fn was_faster(refused: &Failure) -> bool {
+    let codes = [
+        Code::UnknownCall,
+        Code::UnknownApproval,
+        Code::ApprovalDecided,
+    ];
+    codes.iter().any(|code| refused.code == code.as_str())
 }

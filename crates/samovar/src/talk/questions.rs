@@ -1,4 +1,5 @@
-//! The questions of a turn that wait for a person, and what this program does about them.
+//! The questions of a turn that wait for a person, among them whether a call may run, and what this
+//! program does about them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -12,7 +13,9 @@ use samovar_wire::agent::{ShownEvent, Snapshot, ToolCallRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::approval::{Approval, brief, decision};
 use crate::answer::{Person, Prompt, Typed, forget_typed};
+use crate::client::segment;
 use crate::follow::StreamEvent;
 use crate::screen::{say, say_in};
 use crate::style::Tone;
@@ -44,6 +47,8 @@ pub(super) struct Questions {
 /// A question that waits.
 struct Question {
     call: CallId,
+    /// What is to be decided about the call; none if the answer is its outcome.
+    approval: Option<Approval>,
     text: String,
     state: QuestionState,
     /// What stands in the line that is not entered yet.
@@ -71,9 +76,10 @@ pub(super) enum QuestionStep {
     Stop,
 }
 
-/// How a call is to be closed.
+/// How a call is to be closed, or decided.
 pub(super) struct Closing {
     call: CallId,
+    approval: Option<Approval>,
     answer: Result<String, &'static str>,
 }
 
@@ -144,8 +150,10 @@ impl Questions {
             forget_typed();
         }
         say_in(Tone::Strong, &question.text);
-        if is_heard {
-            say_in(Tone::Quiet, text::ask::how());
+        match &question.approval {
+            Some(approval) => approval.show(is_heard),
+            None if is_heard => say_in(Tone::Quiet, text::ask::how()),
+            None => {}
         }
     }
 
@@ -154,6 +162,7 @@ impl Questions {
         let question = self.open.front()?;
         Some(Closing {
             call: question.call.clone(),
+            approval: question.approval.clone(),
             answer: Err(NOBODY),
         })
     }
@@ -215,8 +224,13 @@ impl Questions {
             Ok(Typed::Stop) => return Some(QuestionStep::Stop),
             Err(error) => return self.worse(&error),
         };
-        let call = self.open.front()?.call.clone();
-        Some(QuestionStep::Close(Closing { call, answer }))
+        let question = self.open.front()?;
+        let (call, approval) = (question.call.clone(), question.approval.clone());
+        Some(QuestionStep::Close(Closing {
+            call,
+            approval,
+            answer,
+        }))
     }
 
     /// Without an editor there are still plain lines, and without a terminal nobody is here.
@@ -240,6 +254,8 @@ impl Questions {
                 .calls()
                 .for_each(|call| self.learn(agent, &call.id, &call.name, &call.args)),
             Kind::CallStarted { call, closer, .. } if *closer == Closer::Person => self.open(call),
+            Kind::ApprovalAsked { call, asked, .. } => self.approve(call, Approval::of(asked)),
+            Kind::CallApproved { call, answer, .. } => self.decided(call, answer),
             Kind::CallClosed { call, outcome, .. } => self.close(call, outcome),
             other => match other.group() {
                 Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
@@ -249,26 +265,55 @@ impl Questions {
 
     /// What a call asks, if it asks something; the session's own agent is not named.
     fn learn(&mut self, agent: Option<&str>, call: &CallId, tool: &str, args: &Value) {
-        if let (ASK_USER, Some(question)) = (tool, question_text(args)) {
-            let question = question.replace('\n', "\n  ");
-            let asked = match agent {
-                Some(agent) => text::ask::question_of(agent, question),
-                None => text::ask::question(question),
-            };
-            self.asked.insert(call.clone(), asked);
-        }
+        let asked = match (question_text(args).filter(|_| tool == ASK_USER), agent) {
+            (Some(question), agent) => {
+                let question = question.replace('\n', "\n  ");
+                match agent {
+                    Some(agent) => text::ask::question_of(agent, question),
+                    None => text::ask::question(question),
+                }
+            }
+            (None, Some(agent)) => text::ask::call_of(agent, tool, brief(args)),
+            (None, None) => text::ask::call(tool, brief(args)),
+        };
+        self.asked.insert(call.clone(), asked);
     }
 
     fn open(&mut self, call: &CallId) {
+        self.put(call, None);
+    }
+
+    /// A person is to decide about a call.
+    pub(super) fn approve(&mut self, call: &CallId, approval: Approval) {
+        self.put(call, Some(approval));
+    }
+
+    fn put(&mut self, call: &CallId, approval: Option<Approval>) {
         if let Some(question) = self.of(call) {
-            question.state = QuestionState::New;
+            (question.state, question.approval) = (QuestionState::New, approval);
         } else if let Some(asked) = self.asked.get(call) {
             self.open.push_back(Question {
                 call: call.clone(),
+                approval,
                 text: asked.clone(),
                 state: QuestionState::New,
                 draft: String::new(),
             });
+        }
+    }
+
+    /// It is decided whether a call may run.
+    fn decided(&mut self, call: &CallId, given: &samovar_core::Answer) {
+        let is_it = |question: &Question| question.call == *call && question.approval.is_some();
+        let Some(at) = self.open.iter().position(is_it) else {
+            return;
+        };
+        let question = self.open.remove(at);
+        if question.is_some_and(|question| question.state == QuestionState::Shown) {
+            say(&text::ask::decided_elsewhere(
+                given.decision.as_str(),
+                &given.by,
+            ));
         }
     }
 
@@ -307,7 +352,7 @@ impl Questions {
         self.open
             .retain(|question| asked.contains_key(&question.call));
         for (_, calls) in all {
-            let asks = |call: &&ToolCallRequest| self.asked.contains_key(&call.id);
+            let asks = |call: &&ToolCallRequest| call.name == ASK_USER;
             if let Some(first) = calls.iter().find(asks) {
                 self.open(&first.id);
             }
@@ -320,16 +365,21 @@ impl Questions {
 }
 
 impl Closing {
-    /// Which call.
-    pub(super) fn call(&self) -> &CallId {
-        &self.call
+    /// Where it is sent.
+    pub(super) fn path(&self) -> String {
+        match &self.approval {
+            Some(approval) => format!("/api/approvals/{}", segment(approval.id.as_str())),
+            None => format!("/api/calls/{}", segment(self.call.as_str())),
+        }
     }
 
     /// What is sent to close it.
     pub(super) fn how(&self) -> Value {
-        match &self.answer {
-            Ok(answer) => json!({ "result": answer }),
-            Err(why) => json!({ "error": why }),
+        match (&self.approval, &self.answer) {
+            (Some(_), Ok(answer)) => decision(answer),
+            (Some(_), Err(_)) => json!({ "decision": "deny" }),
+            (None, Ok(answer)) => json!({ "result": answer }),
+            (None, Err(why)) => json!({ "error": why }),
         }
     }
 }

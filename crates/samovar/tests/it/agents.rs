@@ -63,7 +63,6 @@ async fn an_agent_of_ones_own_is_added_shown_edited_and_removed() {
         "model": {"provider": "openai", "modelId": "gpt-5", "params": {}},
         "toolKeys": ["open_url", "read_file", "web_fetch"], "allowedSubAgents": [], "maxDepth": 2, "maxSteps": 7,
         "enabled": true, "pageIds": [], "version": 2, "origin": "row", "updatedAt": null,
-        "missing": ["web_fetch"],
     });
     assert_eq!(shown, wanted);
     let text = program.run(["agents", "show", "tester"]).await.stdout;
@@ -71,7 +70,6 @@ async fn an_agent_of_ones_own_is_added_shown_edited_and_removed() {
         "openai/gpt-5",
         "open_url, read_file, web_fetch",
         "You test on {{date}}.",
-        "missing tools",
     ] {
         assert!(text.contains(part), "{text}");
     }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::setup::{ended_with, last, messages, program, text, with_model};
 
-const FILES: [&str; 2] = ["history.db", "journal/data.mdb"];
+const FILES: [&str; 3] = ["audit.jsonl", "history.db", "journal/data.mdb"];
 
 async fn backup(program: &Program, folder: &str) -> Value {
     let made = program
@@ -76,7 +76,7 @@ async fn a_backup_under_load_has_all_that_was_acknowledged_before_it_began() {
     server.kill().await;
     let names = fs::read_dir(program.folder().join("saved")).unwrap();
     let names: BTreeSet<_> = names.map(|name| name.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 3, "no token is in it: {names:?}");
+    assert_eq!(names.len(), 4, "no token is in it: {names:?}");
 
     restore(&program, "saved", "elsewhere").await;
     let server = program.serve(&["--data-dir", "elsewhere"]).await;

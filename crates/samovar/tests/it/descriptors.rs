@@ -1,6 +1,7 @@
 //! A server with few file descriptors, and one that has none left for a while.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::hook::Hook;
 use crate::setup::{ended_with, last, program, text, with_model};
@@ -22,6 +23,9 @@ const HANG: Duration = Duration::from_secs(20);
 
 /// How long a server that cannot go on is watched.
 const WHILE: Duration = Duration::from_millis(300);
+
+/// How long the descriptors of an idle server stay the same before they are taken away.
+const SETTLED: Duration = Duration::from_millis(50);
 
 const CONTENT: &str = "as it was written";
 
@@ -132,7 +136,7 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     let session = server.session().await;
 
     // The connection to the model.
-    let limit = starve(server.pid());
+    let limit = starve(server.pid()).await;
     let mut stream = server.say(&session, "go").await;
     assert!(timeout(WHILE, stream.until("text_delta")).await.is_err());
     assert_eq!(model.prompt_count(), 0);
@@ -142,13 +146,13 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
         tokio::task::yield_now().await;
     }
     // The file of the spool.
-    let limit = starve(server.pid());
+    let limit = starve(server.pid()).await;
     model.open(&head).unwrap();
     assert!(timeout(WHILE, stream.until("text_delta")).await.is_err());
     feed(server.pid(), limit);
     timeout(HANG, stream.until("text_delta")).await.unwrap();
     // The tools' files, and the connection to the webhook.
-    let limit = starve(server.pid());
+    let limit = starve(server.pid()).await;
     model.open(&calls).unwrap();
     assert!(
         timeout(WHILE, stream.until("tool_call_result"))
@@ -176,26 +180,32 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     assert_eq!(report.body["items"], json!([]));
 }
 
-/// Takes every free descriptor of a process away; answers with the limit that it had.
-fn starve(process: Pid) -> Rlimit {
-    let open = fs::read_dir(format!("/proc/{}/fd", process.as_raw_pid())).unwrap();
-    let open: BTreeSet<u64> = open
-        .map(|entry| {
-            entry
-                .unwrap()
-                .file_name()
-                .to_str()
-                .unwrap()
-                .parse()
-                .unwrap()
-        })
-        .collect();
+/// Takes every free descriptor of a process away, once none has come or gone for a moment (the server
+/// may be about to close one); answers with the limit that it had.
+async fn starve(process: Pid) -> Rlimit {
+    let mut open = descriptors(process);
+    loop {
+        sleep(SETTLED).await;
+        let now = descriptors(process);
+        if now == open {
+            break;
+        }
+        open = now;
+    }
     let first_free = (0..limit()).find(|number| !open.contains(number)).unwrap();
     let none = Rlimit {
         current: Some(first_free),
         maximum: rustix::process::getrlimit(Resource::Nofile).maximum,
     };
     prlimit(Some(process), Resource::Nofile, none).unwrap()
+}
+
+/// The numbers of the descriptors that a process has open.
+fn descriptors(process: Pid) -> BTreeSet<u64> {
+    let open = fs::read_dir(format!("/proc/{}/fd", process.as_raw_pid())).unwrap();
+    let number = |name: OsString| name.to_str().unwrap().parse().unwrap();
+    open.map(|entry| number(entry.unwrap().file_name()))
+        .collect()
 }
 
 /// Gives them back.

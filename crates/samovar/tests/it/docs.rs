@@ -226,7 +226,7 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 11);
+    assert_eq!(tried, 12);
 }
 
 #[tokio::test]

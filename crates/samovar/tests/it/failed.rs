@@ -9,6 +9,8 @@ use samovar_model_server::{ModelServer, say};
 use samovar_testkit::{Program, Serving};
 use serde_json::json;
 
+/// Without it the model's server answers nothing.
+const KEY: &str = "sk-a-key-that-outlives-a-restart";
 const BINARY: &str = env!("CARGO_BIN_EXE_samovar");
 
 /// Whether a call can be made to fail here.
@@ -36,6 +38,7 @@ async fn failing(when: &str, model: &ModelServer) -> ([Program; 2], Serving) {
     std::fs::write(&wrapper, script).unwrap();
     let program = Program::new(wrapper.to_str().unwrap())
         .set("CUSTOM_BASE_URL", &model.base_url())
+        .set("CUSTOM_API_KEY", KEY)
         .set("AGENT_MODEL", "custom/scripted")
         .set("DATA_DIR", data(&place).to_str().unwrap());
     std::fs::set_permissions(
@@ -57,15 +60,20 @@ fn holder(place: &Program) -> String {
     std::fs::read_to_string(data(place).join("lock")).unwrap()
 }
 
-// proves DU-12
+/// What the system shows of the environment that a process was started with.
+fn environment(process: &str) -> String {
+    let environ = std::fs::read(format!("/proc/{}/environ", process.trim())).unwrap();
+    String::from_utf8(environ).unwrap()
+}
+
+// proves DU-12, TL-14
 #[tokio::test]
 async fn a_failed_sync_is_final_and_the_server_boots_anew_in_its_place() {
     if !can_fail() {
         return;
     }
-    let model = ModelServer::start([say("an answer").forever()])
-        .await
-        .unwrap();
+    let model = ModelServer::builder().key(KEY);
+    let model = model.start([say("an answer").forever()]).await.unwrap();
     // Session, message, end; the next message is the one that is not synced.
     let ([place, _program], serving) = failing("4", &model).await;
     let before = holder(&place);
@@ -89,6 +97,12 @@ async fn a_failed_sync_is_final_and_the_server_boots_anew_in_its_place() {
         }
     }
     assert_eq!(holder(&place), before, "another process");
+    let environment = environment(&before);
+    assert!(
+        environment.contains("SAMOVAR_BOOTED_AGAIN="),
+        "{environment}"
+    );
+    assert!(!environment.contains(KEY), "{environment}");
     let said = serving.ok("sendMessage", message).await;
     assert_eq!(said["text"], "an answer", "{said}");
     let rows = serving.ok("getMessages", json!({"sessionId": "s"})).await;

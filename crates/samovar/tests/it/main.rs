@@ -10,6 +10,7 @@
 mod agents;
 mod alike;
 mod asked;
+mod audit;
 mod backup;
 #[cfg(feature = "failpoints")]
 mod care;
@@ -26,6 +27,7 @@ mod descriptors;
 mod docs;
 mod doctor;
 mod examples;
+mod exec;
 mod exits;
 mod failed;
 mod folders;
@@ -56,4 +58,5 @@ mod together;
 mod tool_room;
 mod tools;
 mod turns;
+mod undone;
 mod wrong;

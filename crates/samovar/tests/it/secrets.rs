@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rustix::process::Pid;
 use samovar_model_server::{Failure, ModelServer, fail, say};
 use samovar_testkit::{Finished, Signal};
 
@@ -36,6 +37,128 @@ fn holds(bytes: &[u8], text: &str) -> bool {
     bytes
         .windows(text.len())
         .any(|window| window == text.as_bytes())
+}
+
+/// What the system shows of a process: a file of `/proc`, without its zero bytes.
+fn shown(process: Pid, file: &str) -> String {
+    let path = format!("/proc/{}/{file}", process.as_raw_nonzero());
+    let bytes = std::fs::read(path).unwrap();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+// proves TL-14
+#[tokio::test]
+async fn a_server_has_its_keys_and_its_environment_has_none() {
+    let model = ModelServer::builder().key(KEY);
+    let model = model.start([say("fine")]).await.unwrap();
+    let base = model
+        .base_url()
+        .replace("http://", "http://me:a-pass-word@");
+    let program = program()
+        .set("CLAUDE_API_KEY", "sk-of-another-provider-03")
+        .set("AGENT_MODEL", "openai/gpt-5-mini")
+        .set("COHERE_API_KEY", "sk-of-a-provider-without-a-row")
+        .set("SAMOVAR__PROVIDERS__CUSTOM__API_BASE", &base)
+        .set("OPENAI_API_KEY", KEY)
+        .set("OPENAI_BASE_URL", &model.base_url())
+        .set("SAMOVAR_TOKEN", TOKEN)
+        // What a parent has left is of another process.
+        .set("SAMOVAR_KEYS", "1:3");
+
+    let server = program.serve(&["--approval", "auto"]).await;
+
+    let environ = shown(server.pid(), "environ");
+    for secret in [KEY, TOKEN, "sk-of-", "a-pass-word"] {
+        assert!(!environ.contains(secret), "{secret}: {environ}");
+    }
+    for other in ["OPENAI_BASE_URL=", "HOME="] {
+        assert!(environ.contains(other), "{other}: {environ}");
+    }
+    assert_eq!(shown(server.pid(), "comm"), "samovar\n");
+    let words = shown(server.pid(), "cmdline");
+    assert!(
+        words.ends_with("samovar serve --port 0 --approval auto "),
+        "{words}"
+    );
+    let descriptors = format!("/proc/{}/fd", server.pid().as_raw_nonzero());
+    for descriptor in std::fs::read_dir(descriptors).unwrap().flatten() {
+        let leads_to = std::fs::read_link(descriptor.path()).unwrap_or_default();
+        assert!(
+            !leads_to.to_string_lossy().contains("memfd"),
+            "{leads_to:?}"
+        );
+    }
+    // With the token of the environment, and the key of the environment.
+    let session = server.session().await;
+    let frames = format!("{:?}", server.turn(&session, "go").await);
+    assert!(frames.contains("fine"), "{frames}");
+    // Where a key comes from is still known.
+    let program = program.set("GROQ_API_KEY", "sk-of-another-provider-04");
+    let models = program.run(["models", "list"]).await;
+    assert!(
+        models
+            .stderr
+            .contains("it was started without GROQ_API_KEY"),
+        "{models:?}"
+    );
+    let explained = program.run(["config", "explain", "server.token"]).await;
+    assert!(explained.stdout.contains("SAMOVAR_TOKEN"), "{explained:?}");
+}
+
+// proves TL-14
+#[tokio::test]
+async fn keys_that_cannot_be_handed_over_are_used_and_that_is_said() {
+    let model = ModelServer::builder().key(KEY);
+    let model = model.start([say("fine")]).await.unwrap();
+    let program = program()
+        .set("OPENAI_API_KEY", KEY)
+        .set("OPENAI_BASE_URL", &model.base_url());
+    // No descriptor is left for the memory beside the program itself.
+    let none = program.limited(4, 4096);
+
+    let said = none.run(["run", "go"]).await;
+
+    assert!(
+        said.stderr.contains("your keys stay in the environment"),
+        "{said:?}"
+    );
+    assert!(!said.stderr.contains(KEY), "{said:?}");
+    assert_eq!(
+        (said.code, said.stdout.trim()),
+        (Some(0), "fine"),
+        "{said:?}"
+    );
+}
+
+// proves TL-14
+#[tokio::test]
+async fn lost_keys_are_no_start_without_keys() {
+    let program = program().set("OPENAI_API_KEY", KEY);
+    let mut command = tokio::process::Command::new("/bin/sh");
+    let started = program.command(["run", "go"]);
+    let binary = started.as_std().get_program();
+    command
+        .args(["-c", r#"SAMOVAR_KEYS="$$:9" exec "$0" run go"#])
+        .arg(binary)
+        .env_clear()
+        .env("HOME", program.home())
+        .current_dir(program.folder());
+    let command = piped(command);
+
+    let said = Finished::with_stdin(command, None).await;
+
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert!(said.stderr.contains("[keys_lost]"), "{said:?}");
+}
+
+fn piped(mut command: tokio::process::Command) -> tokio::process::Command {
+    use std::process::Stdio;
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
 }
 
 // proves TL-11

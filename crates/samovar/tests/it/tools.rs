@@ -1,5 +1,6 @@
 //! `samovar tools`.
 
+use samovar_testkit::Program;
 use serde_json::{Value, json};
 
 use crate::hook::Hook;
@@ -131,10 +132,9 @@ async fn a_tool_of_ones_own_is_added_shown_called_and_removed() {
 #[tokio::test]
 async fn doctor_names_the_tools_whose_address_may_not_be_asked() {
     let program = program();
-    std::fs::create_dir_all(program.home().join(".config/samovar")).unwrap();
     let tools = "[tools.custom.near]\ndescription = \"x\"\nurl = \"http://10.1.2.3/?key=s3cret\"\n\
                  [tools.custom.far]\ndescription = \"x\"\nurl = \"http://8.8.8.8/\"\n";
-    std::fs::write(program.home().join(".config/samovar/samovar.toml"), tools).unwrap();
+    configure(&program, tools);
 
     let said = program.run(["doctor", "--json"]).await;
 
@@ -166,8 +166,7 @@ async fn a_configuration_that_lacks_what_a_tool_needs_is_told_with_its_place() {
         ("[egress]\nallow = [\"10.0.0.1/8\"]\n", "10.2.0.0/16"),
     ] {
         let program = program();
-        std::fs::create_dir_all(program.home().join(".config/samovar")).unwrap();
-        std::fs::write(program.home().join(".config/samovar/samovar.toml"), text).unwrap();
+        configure(&program, text);
         let said = program.run(["tools", "list"]).await;
         assert_eq!(said.code, Some(3), "{said:?}");
         assert!(
@@ -175,4 +174,119 @@ async fn a_configuration_that_lacks_what_a_tool_needs_is_told_with_its_place() {
             "{said:?}"
         );
     }
+}
+
+const RULES: &str = r#"
+[tools.policy.keep-docs]
+tool = "write_*"
+path = "docs/**"
+verdict = "deny"
+[tools.policy.notes]
+tool = "write_file"
+path = "notes/*"
+verdict = "allow"
+[tools.policy.secrets]
+tool = "read_file"
+path = "**/.env"
+verdict = "ask"
+"#;
+
+// proves TL-4
+#[tokio::test]
+async fn rules_of_the_configuration_deny_ask_about_and_allow_calls() {
+    let program = program();
+    configure(&program, RULES);
+    program
+        .file("app/.env", "KEY=1")
+        .file("docs/a.md", "as it was");
+    let write = |path: &str| json!({"path": path, "content": "x"});
+    for (tool, args, level, code, words) in [
+        (
+            "write_file",
+            write("docs/a.md"),
+            "auto",
+            6,
+            "tools.policy.keep-docs",
+        ),
+        (
+            "write_file",
+            write("./DOCS/x/../b.md"),
+            "auto",
+            6,
+            "tools.policy.keep-docs",
+        ),
+        (
+            "write_file",
+            write("notes/a.md"),
+            "supervised",
+            0,
+            "notes/a.md",
+        ),
+        (
+            "write_file",
+            write("notes/a.md"),
+            "read-only",
+            6,
+            "read-only",
+        ),
+        (
+            "write_file",
+            write("b.md"),
+            "supervised",
+            6,
+            "changes files",
+        ),
+        (
+            "read_file",
+            json!({"path": "app/.env"}),
+            "auto",
+            6,
+            "tools.policy.secrets",
+        ),
+        (
+            "read_file",
+            json!({"path": "docs/a.md"}),
+            "supervised",
+            0,
+            "as it was",
+        ),
+    ] {
+        let args = args.to_string();
+        let said = program
+            .run(["tools", "call", tool, &args, "--approval", level])
+            .await;
+        assert_eq!(said.code, Some(code), "{args} {level}: {said:?}");
+        assert!(said.stdout.contains(words), "{args} {level}: {said:?}");
+    }
+}
+
+// proves TL-4
+#[tokio::test]
+async fn a_rule_that_lacks_what_it_needs_is_told_with_its_place() {
+    let program = program();
+    for (rule, words) in [
+        ("verdict = \"deny\"", "tools.policy.x.tool"),
+        ("tool = \"exec\"", "tools.policy.x.verdict"),
+        ("tool = \"[\"\nverdict = \"deny\"", "tools.policy.x.tool"),
+        (
+            "tool = \"a\"\nverdict = \"deny\"\npath = \"{\"",
+            "tools.policy.x.path",
+        ),
+        ("tool = \"a\"\nverdict = \"never\"", "allow, ask, deny"),
+        (
+            "tool = \"a\"\nverdict = \"deny\"\nmode = \"odd\"",
+            "default, settings",
+        ),
+    ] {
+        configure(&program, &format!("[tools.policy.x]\n{rule}\n"));
+        let said = program.run(["tools", "list"]).await;
+        assert_eq!(said.code, Some(3), "{said:?}");
+        assert!(said.stderr.contains(words), "{rule}: {said:?}");
+    }
+}
+
+fn configure(program: &Program, text: &str) {
+    let folder = program.home().join(".config/samovar");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("samovar.toml"), text).unwrap();
 }

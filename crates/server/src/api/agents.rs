@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use samovar_agents::{Draft, Listed, ModelDraft};
+use samovar_core::audit::What;
 use samovar_core::{AgentName, Code, Error};
 use samovar_locale as locale;
 use samovar_providers::SPECS;
@@ -12,6 +13,7 @@ use samovar_wire::api::{
     RemoveAgentParams,
 };
 
+use super::audit::decided;
 use super::{Call, Endpoint, State};
 use crate::definitions::Definitions;
 use crate::endpoint::Verb;
@@ -90,7 +92,12 @@ async fn add(call: Call, params: AgentParams) -> Result<AgentInfo, Error> {
     let enabled = params.enabled.unwrap_or(true);
     let definitions = call.state.definitions()?;
     let own = definitions.clone();
-    let added = async move { own.add(name, draft(params), enabled).await };
+    let state = call.state.clone();
+    let made = decided(What::AgentChanged, &call.by.sender).about(&name);
+    let added = async move {
+        let added = own.add(name, draft(params), enabled).await?;
+        state.record(made).await.map(|()| added)
+    };
     Ok(info(&definitions.finish(added).await?))
 }
 
@@ -106,7 +113,12 @@ async fn replace(call: Call, params: AgentParams) -> Result<AgentInfo, Error> {
     let enabled = params.enabled.unwrap_or(true);
     let definitions = call.state.definitions()?;
     let own = definitions.clone();
-    let made = async move { own.replace(name, version, draft(params), enabled).await };
+    let state = call.state.clone();
+    let changed = decided(What::AgentChanged, &call.by.sender).about(&name);
+    let made = async move {
+        let made = own.replace(name, version, draft(params), enabled).await?;
+        state.record(changed).await.map(|()| made)
+    };
     Ok(info(&definitions.finish(made).await?))
 }
 
@@ -115,7 +127,12 @@ async fn remove(call: Call, params: RemoveAgentParams) -> Result<(), Error> {
     let name = named(&params.name)?;
     let definitions = call.state.definitions()?;
     let own = definitions.clone();
-    let removed = async move { own.remove(&name, params.version).await };
+    let state = call.state.clone();
+    let gone = decided(What::AgentRemoved, &call.by.sender).about(&name);
+    let removed = async move {
+        own.remove(&name, params.version).await?;
+        state.record(gone).await
+    };
     definitions.finish(removed).await
 }
 

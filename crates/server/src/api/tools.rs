@@ -1,6 +1,11 @@
 //! The tools, those that clients register, and the calls that clients settle.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use samovar_core::audit::What;
 use samovar_core::{Code, Error, Outcome};
+use samovar_engine::Engine;
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
@@ -9,6 +14,7 @@ use samovar_wire::api::{
 };
 use serde_json::Value;
 
+use super::audit::{OwnCall, decided};
 use super::{Call, Endpoint};
 use crate::endpoint::Verb;
 use crate::reply::fitting;
@@ -66,14 +72,26 @@ pub(super) fn routes() -> Vec<Endpoint> {
 }
 
 async fn tools(call: Call, _params: NoParams) -> Result<Vec<ToolInfo>, Error> {
-    let specs = call.engine().await?.toolbox().specs();
-    Ok(specs.iter().map(|spec| ToolInfo::from(&**spec)).collect())
+    let engine = call.engine().await?;
+    let mut lacking = unavailable(&engine).await;
+    let specs = engine.toolbox().specs();
+    let infos = specs.iter().map(|spec| ToolInfo {
+        unavailable: lacking.remove(&spec.name),
+        ..ToolInfo::from(&**spec)
+    });
+    Ok(infos.collect())
+}
+
+/// The tools of which no call can run here, with the reason.
+pub(crate) async fn unavailable(engine: &Arc<Engine>) -> BTreeMap<String, String> {
+    let engine = engine.clone();
+    let look = move || engine.toolbox().unavailable();
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
 async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
-    let specs = call.engine().await?.toolbox().specs();
-    let found = specs.iter().find(|spec| spec.name == params.name);
-    found.map(|spec| ToolInfo::from(&**spec)).ok_or_else(|| {
+    let mut tools = tools(call, NoParams {}).await?.into_iter();
+    tools.find(|tool| tool.name == params.name).ok_or_else(|| {
         let why = locale::tool::unknown(locale::quoted(&params.name));
         Error::new(Code::UnknownTool, why)
     })
@@ -81,12 +99,18 @@ async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
 
 async fn register(call: Call, params: RegisterToolParams) -> Result<ToolInfo, Error> {
     let engine = call.engine().await?;
-    call.state.tools.register(engine, params).await
+    let info = call.state.tools.register(engine, params).await?;
+    let registered = decided(What::ToolRegistered, &call.by.sender);
+    call.state.record(registered.of_tool(&*info.name)).await?;
+    Ok(info)
 }
 
 async fn remove(call: Call, params: ToolParams) -> Result<(), Error> {
     let engine = call.engine().await?;
-    call.state.tools.remove(engine, params.name).await
+    let name = params.name.clone();
+    call.state.tools.remove(engine, params.name).await?;
+    let removed = decided(What::ToolRemoved, &call.by.sender);
+    call.state.record(removed.of_tool(name)).await
 }
 
 /// A call of a person, which no log knows of; so it is for the owner alone.
@@ -94,10 +118,19 @@ async fn call_tool(call: Call, params: CallToolParams) -> Result<ToolResult, Err
     let name = call.segment("name").to_owned();
     let CallToolParams { args, approval } = params;
     let engine = call.engine().await?;
-    engine
-        .call_tool(&name, args, approval)
-        .await
-        .map(Into::into)
+    let specs = engine.toolbox().specs();
+    let spec = specs.iter().find(|spec| spec.name == name);
+    let level = approval.unwrap_or(call.state.approval);
+    let by = &call.by.sender;
+    let audited = spec.and_then(|spec| OwnCall::new(by, (&name, spec.effect), &args, level));
+    if let Some(audited) = &audited {
+        call.state.record(audited.begun()).await?;
+    }
+    let outcome = engine.call_tool(&name, args, approval).await?;
+    if let Some(audited) = audited {
+        call.state.record(audited.closed(&outcome)).await?;
+    }
+    Ok(outcome.into())
 }
 
 async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {

@@ -56,7 +56,6 @@ async fn an_agent_is_added_changed_and_removed_and_outlives_a_restart() {
     ] {
         shown[key] = value;
     }
-    shown["missing"] = json!(["web_fetch"]);
     shown["updatedAt"] = made.body["updatedAt"].clone();
     assert_eq!(made.body, shown);
     assert!(shown["updatedAt"].as_i64().unwrap() > 0);

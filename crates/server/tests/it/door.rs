@@ -1,9 +1,12 @@
 //! The door: whom it lets in, what it lets through, and how long it waits.
 
+mod cases;
 mod named;
 mod origins;
 mod pages;
 mod patience;
+mod rate;
+mod revoked;
 mod tickets;
 mod tokens;
 

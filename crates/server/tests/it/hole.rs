@@ -52,6 +52,7 @@ async fn leave_a_hole(dir: &Path) {
         route: None,
         metadata: Map::new(),
         system_prompt: None,
+        approval: None,
     };
     let started = Kind::TurnStarted {
         model: MODEL.to_owned(),

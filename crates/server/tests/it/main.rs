@@ -8,7 +8,9 @@
 
 mod again;
 mod agents;
+mod approvals;
 mod asking;
+mod audit;
 mod bridge;
 mod by_hand;
 mod care;
@@ -34,10 +36,12 @@ mod reach;
 mod recorded;
 mod relay;
 mod resume;
+mod secrets;
 mod shown;
 mod stall;
 mod tools;
 mod turns;
 mod typescript;
+mod undone;
 mod webhooks;
 mod words;

@@ -60,6 +60,28 @@ impl Request {
         request
     }
 
+    /// Where it is sent to.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its verb.
+    pub(crate) fn name(&self) -> &str {
+        &self.verb
+    }
+
+    /// The same with another verb.
+    pub(crate) fn verb(self, verb: &str) -> Self {
+        let verb = verb.to_owned();
+        Self { verb, ..self }
+    }
+
+    /// The same for another target.
+    pub(crate) fn target(self, target: &str) -> Self {
+        let target = target.to_owned();
+        Self { target, ..self }
+    }
+
     /// Adds a header, also beside one of its name.
     pub(crate) fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers

@@ -315,9 +315,9 @@ async fn an_address_that_is_no_longer_open_is_not_called() {
 
 // proves TL-4
 #[tokio::test]
-async fn a_registered_tool_is_asked_for_when_supervised_and_reads_when_read_only() {
+async fn a_registered_tool_that_reads_runs_at_every_level() {
     for (level, effect, word) in [
-        (Approval::Supervised, "read", "denied"),
+        (Approval::Supervised, "read", "fine"),
         (Approval::ReadOnly, "unsafe", "denied"),
         (Approval::ReadOnly, "idempotent", "denied"),
         (Approval::ReadOnly, "read", "fine"),

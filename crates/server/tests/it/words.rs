@@ -196,6 +196,12 @@ async fn the_browser_agent_opens_a_page_for_a_client_that_shows_pages_unless_its
         assert_eq!(shown.len(), usize::from(is_open), "{shown:?}");
         opened.extend(shown.into_iter().cloned());
     }
+    let prompt = app.model.prompt(1).await.unwrap();
+    let offered = prompt.body()["tools"].as_array().unwrap().iter();
+    let offered: Vec<_> = offered.map(|tool| &tool["function"]["name"]).collect();
+    for name in ["web_search", "web_fetch"] {
+        assert!(offered.contains(&&json!(name)), "{offered:?}");
+    }
     let event = &opened[0];
     assert_eq!(
         (&event["kind"], &event["agent"]),

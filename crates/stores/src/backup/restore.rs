@@ -10,7 +10,7 @@ use samovar_core::{Code, Error, failpoint};
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
-use crate::data_dir::{self, DAMAGED, DataDir, make_folder, make_new, move_all, sync_dir};
+use crate::data_dir::{self, AUDIT, DAMAGED, DataDir, make_folder, make_new, move_all, sync_dir};
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::run::{Run, RunState};
@@ -46,7 +46,8 @@ pub struct RestoreReport {
 
 /// Whether there is something that a restore would replace.
 fn is_used(data_dir: &Path) -> bool {
-    let mut names = data_dir::HISTORY.iter().chain(&data_dir::JOURNAL);
+    let stores = data_dir::HISTORY.iter().chain(&data_dir::JOURNAL);
+    let mut names = stores.chain([&AUDIT]);
     names.any(|name| data_dir.join(name).exists())
 }
 
@@ -147,7 +148,8 @@ fn has_all(manifest: &Manifest) -> bool {
     let paths = manifest.files.iter().map(|file| file.path.as_str());
     let mut paths: Vec<_> = paths.collect();
     paths.sort_unstable();
-    paths == [HISTORY, JOURNAL_FILE]
+    // Those that were made before there was an audit have none.
+    paths == [AUDIT, HISTORY, JOURNAL_FILE] || paths == [HISTORY, JOURNAL_FILE]
 }
 
 fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::Result<bool> {
@@ -209,12 +211,12 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
         move_all(data_dir, &aside, &data_dir::HISTORY)?;
         move_all(data_dir, &aside, &data_dir::JOURNAL)?;
         // What was damaged there is not damaged in the backup.
-        move_all(data_dir, &aside, &[DAMAGED])?;
+        move_all(data_dir, &aside, &[AUDIT, DAMAGED])?;
         File::create(staged.join(MOVED))?.sync_all()?;
         sync_dir(&staged)?;
         failpoint!("restore.moved.after");
     }
-    move_all(&staged, data_dir, &[HISTORY, JOURNAL])?;
+    move_all(&staged, data_dir, &[HISTORY, JOURNAL, AUDIT])?;
     let before = Run::of(dir);
     let run = Run {
         state: RunState::Closed,

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 10] = [
+pub(super) const VERSIONS: [Version; 12] = [
     (
         1,
         "history",
@@ -60,6 +60,8 @@ pub(super) const VERSIONS: [Version; 10] = [
         "counts",
         include_str!("../../migrations/0010_counts.sql"),
     ),
+    (11, "audit", include_str!("../../migrations/0011_audit.sql")),
+    (12, "level", include_str!("../../migrations/0012_level.sql")),
 ];
 
 /// How the file's connections are opened.

@@ -6,15 +6,14 @@
 
 use samovar_core::history::{Change, Projection};
 use samovar_core::message::Usage;
-use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, Title, TurnId};
-use serde_json::{Map, Value};
+use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
 use sqlx::{Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
 use super::row::{self, Content, bind_usage, integer, json};
-use super::session::{Preview, Session, session_columns};
+use super::session::{Preview, Session, found_by, session_columns};
 use super::turns::{Turns, WAITING};
-use super::{checksum, reader};
+use super::{audit_head, checksum, reader};
 
 pub(super) const FIND_SESSION: &str = concat!(
     "SELECT ",
@@ -57,6 +56,7 @@ const PLACE_OF_MESSAGE: &str = "\
 pub(super) async fn write(
     connection: &mut SqliteConnection,
     projections: &[Projection],
+    heads: &crate::audit::Heads,
 ) -> Result<(), Failure> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for projection in projections {
@@ -69,8 +69,11 @@ pub(super) async fn write(
             done => done?,
         }
     }
+    // What the audit recorded of these changes counts as recorded from here on, as they do.
+    let head = audit_head::store_due(&mut transaction, heads).await?;
     samovar_core::failpoint!("history.commit.before");
     transaction.commit().await?;
+    heads.are_stored(head);
     samovar_core::failpoint!("history.commit.after");
     Ok(())
 }
@@ -95,31 +98,19 @@ async fn project(
         }
         match change {
             Change::Open {
-                model,
-                route,
-                agent,
-                system_prompt,
-                metadata,
-                at,
+                model, agent, at, ..
             } => {
                 let mut opened = match ledger.take() {
                     Some(known) => known,
                     None => Ledger::open(connection, id, model, agent, *at).await?,
                 };
-                opened.describe(model, route.as_deref(), agent, metadata)?;
-                opened.row.system_prompt = system_prompt.clone().map(String::from);
+                opened.row.take(change)?;
                 opened.seen(*at);
                 ledger = Some(opened);
             }
-            Change::Set {
-                model,
-                route,
-                title,
-                at,
-            } => {
+            Change::Set { at, .. } => {
                 if let Some(ledger) = &mut ledger {
-                    let model = model.as_deref().map(|model| (model, route.as_deref()));
-                    ledger.set(model, title.as_ref());
+                    ledger.row.take(change)?;
                     ledger.seen(*at);
                 }
             }
@@ -152,13 +143,6 @@ async fn close(connection: &mut SqliteConnection, id: &SessionId) -> Result<(), 
     let close = sqlx::query(CLOSE_SESSION).bind(id.as_str());
     close.execute(connection).await?;
     Ok(())
-}
-
-/// What a session is found by. A unit separator keeps a text from being found across the border of
-/// the two.
-fn found_by(id: &str, title: Option<&str>) -> String {
-    let title = title.unwrap_or_default();
-    folded(&format!("{id}\u{1f}{title}"))
 }
 
 /// A session's row while its changes are applied.
@@ -216,6 +200,7 @@ impl Ledger {
             title: None,
             agent: agent.to_owned(),
             system_prompt: None,
+            approval: None,
             metadata: String::new(),
             created_at: at,
             updated_at: Millis(i64::MIN),
@@ -227,39 +212,6 @@ impl Ledger {
             preview: None,
             is_sealed: true,
         }))
-    }
-
-    /// Takes over what an opening says of the session.
-    fn describe(
-        &mut self,
-        model: &str,
-        route: Option<&str>,
-        agent: &str,
-        metadata: &Map<String, Value>,
-    ) -> Result<(), Failure> {
-        let row = &mut self.row;
-        model.clone_into(&mut row.model);
-        row.route = route.map(str::to_owned);
-        agent.clone_into(&mut row.agent);
-        row.metadata = json(metadata)?;
-        let title = Title::of_metadata(metadata);
-        row.title = title.map(|title| title.as_str().to_owned());
-        row.found_by = found_by(&row.id, row.title.as_deref());
-        Ok(())
-    }
-
-    /// Takes over what a session is from here on.
-    fn set(&mut self, model: Option<(&str, Option<&str>)>, title: Option<&Title>) {
-        let row = &mut self.row;
-        if let Some((model, route)) = model {
-            model.clone_into(&mut row.model);
-            row.route = route.map(str::to_owned);
-            row.context = None;
-        }
-        if let Some(title) = title {
-            row.title = Some(title.as_str().to_owned()).filter(|title| !title.is_empty());
-            row.found_by = found_by(&row.id, row.title.as_deref());
-        }
     }
 
     async fn save(

@@ -1,20 +1,21 @@
 //! A session's row, whole: read and verified first, written last.
 
-use samovar_core::history::SessionRow;
+use samovar_core::history::{Change, SessionRow};
 use samovar_core::message::Usage;
-use samovar_core::{ContextLimit, Millis, Seq, SessionId, SystemPrompt, Title};
+use samovar_core::{Approval, ContextLimit, Millis, Seq, SessionId, SystemPrompt, Title};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::checksum::{self, Columns};
 use super::failure::Failure;
-use super::row::{self, bind_usage, integer, odd, parse};
+use super::ledger::folded;
+use super::row::{self, bind_usage, integer, json, odd, parse};
 
 /// The columns of a session, with the preview as a subselect for a row that has none yet.
 macro_rules! session_columns {
     () => {
-        "key, id, model, route, title, agent, system_prompt, metadata, created_at, updated_at, \
-         message_count, \
+        "key, id, model, route, title, agent, system_prompt, approval, metadata, created_at, \
+         updated_at, message_count, \
          total_tokens_input, total_tokens_output, total_tokens_cache_read, \
          total_tokens_cache_write, total_tokens_reasoning, context, projected, found_by, \
          preview_seq, counts_check, checksum, \
@@ -31,8 +32,16 @@ pub(super) const SAVE_SESSION: &str = "\
     updated_at = ?7, message_count = ?8, context = ?9, projected = ?10, found_by = ?11, \
     preview = ?12, preview_seq = ?13, counts_check = ?14, checksum = ?15, \
     total_tokens_input = ?16, total_tokens_output = ?17, total_tokens_cache_read = ?18, \
-    total_tokens_cache_write = ?19, total_tokens_reasoning = ?20, system_prompt = ?21 \
+    total_tokens_cache_write = ?19, total_tokens_reasoning = ?20, system_prompt = ?21, \
+    approval = ?22 \
     WHERE key = ?1";
+
+/// What a session is found by. A unit separator keeps a text from being found across the border of
+/// the two.
+pub(super) fn found_by(id: &str, title: Option<&str>) -> String {
+    let title = title.unwrap_or_default();
+    folded(&format!("{id}\u{1f}{title}"))
+}
 
 /// Where a session's preview comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +62,7 @@ pub(super) struct Session {
     pub(super) title: Option<String>,
     pub(super) agent: String,
     pub(super) system_prompt: Option<String>,
+    pub(super) approval: Option<String>,
     /// JSON.
     pub(super) metadata: String,
     pub(super) created_at: Millis,
@@ -95,6 +105,7 @@ impl Session {
             title: row.try_get("title")?,
             agent: row.try_get("agent")?,
             system_prompt: row.try_get("system_prompt")?,
+            approval: row.try_get("approval")?,
             metadata: row.try_get("metadata")?,
             created_at: Millis(row.try_get("created_at")?),
             updated_at: Millis(row.try_get("updated_at")?),
@@ -112,6 +123,52 @@ impl Session {
             return Err(checksum::wrong());
         }
         Ok(session)
+    }
+
+    /// Takes over what an opening or a change says of the session.
+    pub(super) fn take(&mut self, change: &Change) -> Result<(), Failure> {
+        match change {
+            Change::Open {
+                model,
+                route,
+                agent,
+                system_prompt,
+                approval,
+                metadata,
+                at: _,
+            } => {
+                model.clone_into(&mut self.model);
+                self.route.clone_from(route);
+                agent.clone_into(&mut self.agent);
+                self.system_prompt = system_prompt.clone().map(String::from);
+                self.approval = approval.map(|level| level.as_str().to_owned());
+                self.metadata = json(metadata)?;
+                self.title = Title::of_metadata(metadata).map(String::from);
+            }
+            Change::Set {
+                model,
+                route,
+                title,
+                approval,
+                at: _,
+            } => {
+                if let Some(model) = model {
+                    model.clone_into(&mut self.model);
+                    self.route.clone_from(route);
+                    self.context = None;
+                }
+                if let Some(title) = title {
+                    self.title =
+                        Some(title.clone().into()).filter(|title: &String| !title.is_empty());
+                }
+                if let Some(level) = approval {
+                    self.approval = Some(level.as_str().to_owned());
+                }
+            }
+            _ => return Ok(()),
+        }
+        self.found_by = found_by(&self.id, self.title.as_deref());
+        Ok(())
     }
 
     fn counts(&self) -> i64 {
@@ -136,9 +193,13 @@ impl Session {
             .text(&self.found_by)
             .maybe_number(preview.map(|preview| preview.turn_seq))
             .maybe_text(preview.and_then(|preview| preview.text.as_deref()));
-        // Rows that are older than the column have checksums without it.
-        match &self.system_prompt {
-            Some(prompt) => columns.text(prompt).sum(),
+        // Rows that are older than these columns have checksums without them.
+        let columns = match &self.system_prompt {
+            Some(prompt) => columns.text(prompt),
+            None => columns,
+        };
+        match &self.approval {
+            Some(level) => columns.text("approval").text(level).sum(),
             None => columns.sum(),
         }
     }
@@ -166,7 +227,8 @@ impl Session {
             .bind(turn_seq)
             .bind(counts)
             .bind(i64::from(checksum));
-        let save = bind_usage(save, Some(self.usage)).bind(self.system_prompt);
+        let save = bind_usage(save, Some(self.usage));
+        let save = save.bind(self.system_prompt).bind(self.approval);
         save.execute(connection).await?;
         Ok(())
     }
@@ -183,6 +245,10 @@ impl Session {
         let title = title.transpose().map_err(odd)?;
         let context = self.context.as_deref().map(parse::<ContextLimit>);
         let system_prompt = self.system_prompt.as_deref().map(SystemPrompt::new);
+        let level = |word: &str| {
+            Approval::named(word).ok_or_else(|| odd(format!("no approval level: {word:?}")))
+        };
+        let approval = self.approval.as_deref().map(level);
         Ok(SessionRow {
             id: SessionId::new(&self.id).map_err(odd)?,
             title: title.filter(|title| !title.is_empty()),
@@ -192,6 +258,7 @@ impl Session {
             route: self.route,
             agent: self.agent,
             system_prompt: system_prompt.transpose().map_err(odd)?,
+            approval: approval.transpose()?,
             created_at: self.created_at,
             updated_at: self.updated_at,
             message_count: self.message_count,

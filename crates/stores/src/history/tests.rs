@@ -25,6 +25,7 @@ fn said(session: &str) -> Vec<Projection> {
         route: None,
         agent: "master".to_owned(),
         system_prompt: None,
+        approval: None,
         metadata: serde_json::Map::new(),
         at: Millis(1),
     };

@@ -17,7 +17,8 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::failure::Failure;
 use super::row::Statement;
-use super::{agents, file, ledger, spent};
+use super::{agents, audit_head, file, ledger, spent};
+use crate::audit::Heads;
 use crate::disk::Disk;
 use crate::generation::Generation;
 
@@ -31,6 +32,8 @@ const STAMP: &str = "INSERT OR REPLACE INTO generation (rowid, id, checksum) VAL
 pub(super) struct Writer {
     options: SqliteConnectOptions,
     disk: Disk,
+    /// Stored with what the audit has recorded of it.
+    heads: Heads,
     /// None after a failure, until the next write.
     pub(super) connection: Option<SqliteConnection>,
     unfolded: usize,
@@ -41,11 +44,19 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Opens the file, with its tables up to date.
-    pub(super) async fn open(options: SqliteConnectOptions, disk: Disk) -> Result<Self, Broken> {
-        let connection = file::migrate(&options).await?;
+    pub(super) async fn open(
+        options: SqliteConnectOptions,
+        disk: Disk,
+        heads: Heads,
+    ) -> Result<Self, Broken> {
+        let mut connection = file::migrate(&options).await?;
+        if let Some(stored) = audit_head::find(&mut connection).await? {
+            heads.begin(stored);
+        }
         Ok(Self {
             options,
             disk,
+            heads,
             connection: Some(connection),
             unfolded: 0,
             // What an earlier process left may have been written and never synced.
@@ -60,7 +71,7 @@ impl Writer {
         self.disk.check()?;
         let mut connection = self.take().await?;
         self.unsynced = true;
-        let mut written = ledger::write(&mut connection, projections).await;
+        let mut written = ledger::write(&mut connection, projections, &self.heads).await;
         let changes = projections
             .iter()
             .map(|projection| projection.changes.len());
@@ -121,8 +132,8 @@ impl Writer {
     pub(super) async fn sync(&mut self) -> Result<(), Broken> {
         self.disk.look_at_files()?;
         let mut connection = self.take().await?;
-        let synced = if self.unsynced {
-            commit_synced(&mut connection).await
+        let synced = if self.unsynced || self.heads.due().is_some() {
+            commit_synced(&mut connection, &self.heads).await
         } else {
             Ok(())
         };
@@ -179,15 +190,17 @@ impl Writer {
 }
 
 /// Commits one change with an fsync of the WAL.
-async fn commit_synced(connection: &mut SqliteConnection) -> Result<(), Failure> {
+async fn commit_synced(connection: &mut SqliteConnection, heads: &Heads) -> Result<(), Failure> {
     // This pragma works while it is compiled, so it must not come out of the statement cache.
     let full = sqlx::raw_sql("PRAGMA synchronous = FULL");
     full.execute(&mut *connection).await?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     let change = sqlx::query("UPDATE syncs SET count = count + 1");
     change.execute(&mut *transaction).await?;
+    let head = audit_head::store_due(&mut transaction, heads).await?;
     samovar_core::failpoint!("history.sync.before");
     transaction.commit().await?;
+    heads.are_stored(head);
     samovar_core::failpoint!("history.sync.after");
     let normal = sqlx::raw_sql("PRAGMA synchronous = NORMAL");
     normal.execute(&mut *connection).await?;

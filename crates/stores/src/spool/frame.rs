@@ -92,7 +92,7 @@ impl From<DeltaEvent> for Event {
 }
 
 /// Appends an event's frame.
-pub(super) fn append(bytes: &mut Vec<u8>, log: LogNo, event: &Event) -> Result<(), Broken> {
+pub(crate) fn append(bytes: &mut Vec<u8>, log: LogNo, event: &Event) -> Result<(), Broken> {
     let unwritable = |why: &str| Broken::Io(format!("an event cannot be written: {why}"));
     let start = bytes.len();
     bytes.resize(start + HEADER_BYTES, 0);

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use samovar_core::history::{Change, MessageQuery, MessageRow, Projection, SessionRow, Speakers};
 use samovar_core::{
-    AgentPath, Bill, Broken, Budget, FinishReason, History, Message, MessageId, Millis, Part, Role,
-    Seq, SessionId, TurnId, Usage, Usd,
+    AgentPath, Approval, Bill, Broken, Budget, FinishReason, History, Message, MessageId, Millis,
+    Part, Role, Seq, SessionId, TurnId, Usage, Usd,
 };
 use samovar_doubles::MemoryHistory;
 use samovar_stores::history::SqliteHistory;
@@ -176,6 +176,7 @@ fn open_with(metadata: Map<String, Value>, at: i64) -> Change {
         route: Some("first".to_owned()),
         agent: "master".to_owned(),
         system_prompt: samovar_core::SystemPrompt::new("Be brief.\nSpeak French.").ok(),
+        approval: Some(Approval::Supervised),
         metadata,
         at: Millis(at),
     }

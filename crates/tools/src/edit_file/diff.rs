@@ -14,7 +14,7 @@ const CONTEXT_LINES: u32 = 3;
 
 /// A unified diff of two texts, without the last line feed. Where the shortest one would take too
 /// long, it is a longer one.
-pub(super) fn unified(path: &str, old: &str, new: &str) -> String {
+pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
     let input = InternedInput::new(old, new);
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_lines(&input);

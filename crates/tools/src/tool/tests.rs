@@ -35,9 +35,13 @@ impl FileTool for Endless {
     const NAME: &'static str = "endless";
     const ACCESS: Access = Access::Read;
 
-    fn run(self, _: &Workspace, stop: &Stop) -> Result<Outcome, Refusal> {
+    fn file(&self) -> &'static str {
+        "."
+    }
+
+    fn run(self, _: &Workspace, caller: &Caller) -> Result<Outcome, Refusal> {
         tell("running");
-        while stop.check().is_ok() {
+        while caller.stop.check().is_ok() {
             std::thread::yield_now();
         }
         tell("stopped");
@@ -53,7 +57,11 @@ impl FileTool for Broken {
     const NAME: &'static str = "broken";
     const ACCESS: Access = Access::Read;
 
-    fn run(self, _: &Workspace, _: &Stop) -> Result<Outcome, Refusal> {
+    fn file(&self) -> &'static str {
+        "."
+    }
+
+    fn run(self, _: &Workspace, _: &Caller) -> Result<Outcome, Refusal> {
         panic!("as it must");
     }
 }
@@ -74,6 +82,7 @@ fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, ToolReply> {
         agent: AgentPath::root("master"),
         key,
         posted: None,
+        approved: None,
     };
     toolset::<T>(workspace).call(call, context)
 }
@@ -138,9 +147,15 @@ async fn a_call_waits_while_the_others_have_all_threads() {
 #[test]
 fn a_call_that_is_stopped_before_its_effect_has_none() {
     fn stopped<T: FileTool>(workspace: &Workspace, args: Value) {
-        let stop = Stop::default();
-        stop.set();
-        let outcome = answer::<T>(args, workspace, &stop);
+        let caller = Caller {
+            session: SessionId::new("session").unwrap(),
+            turn: TurnId::new("turn").unwrap(),
+            call: CallId::new("call").unwrap(),
+            stop: Stop::default(),
+            approved: None,
+        };
+        caller.stop.set();
+        let outcome = answer::<T>(args, workspace, &caller);
         assert_eq!(
             outcome,
             Outcome::failed("the call was stopped"),

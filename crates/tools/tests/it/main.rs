@@ -1,4 +1,4 @@
-//! The file tools, called as the engine calls them, on a real file system.
+//! The built-in tools, called as the engine calls them, on a real file system and real sockets.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,6 +13,9 @@ mod list_dir;
 mod probes;
 mod read_file;
 mod search_files;
+mod secrets;
 mod sessions;
+mod undo;
+mod web;
 mod write_file;
 mod yard;

@@ -1,7 +1,7 @@
 //! A workspace, the tools in it, and what must stay out of their reach.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use samovar_core::{
@@ -9,8 +9,8 @@ use samovar_core::{
     ToolSpec, Toolset, TurnId,
 };
 use samovar_egress::Client;
-use samovar_sandbox::{Jail, Protected};
-use samovar_tools::{Resources, catalog};
+use samovar_sandbox::{Jail, Protected, SmallFiles};
+use samovar_tools::{Resources, UndoBounds, UndoStore, WebSearch, Workspace, catalog};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -21,11 +21,54 @@ pub(crate) const SECRET: &str = "swordfish";
 /// `skills` are read-only, and a folder `outside`.
 pub(crate) struct Yard {
     top: TempDir,
+    pub(crate) workspace: Arc<Workspace>,
     tools: Vec<Arc<dyn Toolset>>,
 }
 
 impl Yard {
     pub(crate) fn new() -> Self {
+        Self::in_workspace(|workspace, _| workspace)
+    }
+
+    /// One whose changes are kept in its data directory.
+    pub(crate) fn undoing(bounds: UndoBounds) -> Self {
+        Self::in_workspace(|workspace, data| {
+            let files = SmallFiles::of(data).unwrap();
+            workspace.with_undo(UndoStore::new(files, bounds))
+        })
+    }
+
+    /// One whose tools for the web have this client and this search.
+    pub(crate) fn online(client: Client, search: Option<WebSearch>) -> Self {
+        let yard = Self::new();
+        let tools = catalog(&Resources {
+            workspace: yard.workspace.clone(),
+            client,
+            search,
+            shell: None,
+        });
+        Self { tools, ..yard }
+    }
+
+    /// The same folder with a store that reads what is there.
+    pub(crate) fn reopened(self, bounds: UndoBounds) -> Self {
+        let files = SmallFiles::of(&self.ws("data")).unwrap();
+        let workspace = Workspace::new(self.workspace.jail().clone());
+        let workspace = Arc::new(workspace.with_undo(UndoStore::new(files, bounds)));
+        let tools = catalog(&Resources {
+            workspace: workspace.clone(),
+            client: Client::new(Vec::new()),
+            search: None,
+            shell: None,
+        });
+        Self {
+            workspace,
+            tools,
+            ..self
+        }
+    }
+
+    fn in_workspace(furnish: impl FnOnce(Workspace, &Path) -> Workspace) -> Self {
         let top = TempDir::new().unwrap();
         let ws = top.path().join("ws");
         fs::create_dir_all(ws.join("data")).unwrap();
@@ -35,11 +78,22 @@ impl Yard {
         let protected = Protected {
             hidden: vec![ws.join("data")],
             read_only: vec!["samovar.toml".into(), "skills".into()],
+            ..Protected::default()
         };
         let jail = Arc::new(Jail::open(&ws, &protected).unwrap());
         let client = Client::new(Vec::new());
-        let tools = catalog(&Resources { jail, client });
-        Self { top, tools }
+        let workspace = Arc::new(furnish(Workspace::new(jail), &ws.join("data")));
+        let tools = catalog(&Resources {
+            workspace: workspace.clone(),
+            client,
+            search: None,
+            shell: None,
+        });
+        Self {
+            top,
+            workspace,
+            tools,
+        }
     }
 
     /// A workspace with these files.
@@ -84,12 +138,26 @@ impl Yard {
         name: &str,
         args: Value,
     ) -> impl Future<Output = Outcome> + Send + 'static {
-        let (tool, call, context) = self.prepare(name, args);
-        let reply = tool.call(call, context);
+        self.call_as("turn", "call", name, args)
+    }
+
+    /// Calls a tool in a turn, under an id.
+    pub(crate) fn call_as(
+        &self,
+        turn: &str,
+        call: &str,
+        name: &str,
+        args: Value,
+    ) -> impl Future<Output = Outcome> + Send + 'static {
+        let (tool, mut tool_call, mut context) = self.prepare(name, args);
+        tool_call.id = CallId::new(call).unwrap();
+        context.key = tool_call.id.clone();
+        context.turn = TurnId::new(turn).unwrap();
+        let reply = tool.call(tool_call, context);
         async {
             match reply.await {
                 ToolReply::Closed(outcome) => outcome,
-                ToolReply::Open | ToolReply::Shown(..) => panic!("a file tool closes its call"),
+                ToolReply::Open | ToolReply::Shown(..) => panic!("a tool closes its call"),
             }
         }
     }
@@ -117,6 +185,7 @@ impl Yard {
             agent: AgentPath::root("master"),
             key,
             posted: None,
+            approved: None,
         };
         (tool.clone(), call, context)
     }

@@ -1,7 +1,9 @@
 //! The results of the methods.
 
+use samovar_core::file_changes::{Restoration, RestoredFile};
 use samovar_core::history::{SessionRow, Totals};
-use samovar_core::{Error, MessageId, Millis, SessionId, Title, ToolSpec, TurnId, Usage};
+use samovar_core::redact;
+use samovar_core::{Approval, Error, MessageId, Millis, SessionId, Title, ToolSpec, TurnId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -26,6 +28,10 @@ pub struct SessionInfo {
     pub model: String,
     /// The session's agent.
     pub agent: String,
+    /// The approval level of its turns; absent if that is the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub approval: Option<Approval>,
     /// The creation time, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub created_at: Millis,
@@ -53,6 +59,7 @@ impl From<&SessionRow> for SessionInfo {
             title: row.title.clone(),
             model: row.model.clone(),
             agent: row.agent.clone(),
+            approval: row.approval,
             created_at: row.created_at,
             updated_at: row.updated_at,
             message_count: row.message_count,
@@ -83,6 +90,9 @@ pub struct ToolDefinition {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
+    /// Why no call of it can run on this machine; absent if calls can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
 }
 
 impl From<&ToolSpec> for ToolDefinition {
@@ -91,6 +101,7 @@ impl From<&ToolSpec> for ToolDefinition {
             name: spec.name.clone(),
             description: spec.description.clone(),
             parameters: spec.parameters.clone(),
+            unavailable: None,
         }
     }
 }
@@ -175,6 +186,45 @@ pub struct UndoResult {
     pub content: String,
     /// Which effects remain, for people.
     pub note: String,
+    /// The files that are as they were before the turn; absent if `files` was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<UndoneFile>>,
+    /// The tools whose other effects remain, by name; absent if `files` was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining_tools: Option<Vec<String>>,
+}
+
+/// A file that an `undo` took back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoneFile {
+    /// Its path, relative to the workspace.
+    pub path: String,
+    /// What happened to it.
+    pub change: UndoneChange,
+}
+
+/// What an `undo` did with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum UndoneChange {
+    /// It has its earlier content.
+    Restored,
+    /// The turn had created it, and it was removed.
+    Removed,
+}
+
+impl UndoneFile {
+    /// The file as it is on the wire.
+    pub fn of(file: RestoredFile) -> Self {
+        Self {
+            path: file.path,
+            change: match file.restoration {
+                Restoration::Restored => UndoneChange::Restored,
+                Restoration::Removed => UndoneChange::Removed,
+            },
+        }
+    }
 }
 
 /// The body of every answer with a status other than 2xx (AS-3).
@@ -189,12 +239,17 @@ pub struct ErrorBody {
     pub details: Option<Value>,
 }
 
+/// Without keys: what a refusal quotes may have some.
 impl From<&Error> for ErrorBody {
     fn from(error: &Error) -> Self {
+        let mut details = error.details.clone();
+        if let Some(details) = &mut details {
+            redact::own().redact_value(details);
+        }
         Self {
-            error: error.message.to_string(),
+            error: redact::for_logs(&error.message).into_owned(),
             code: error.code.as_str().to_owned(),
-            details: error.details.clone(),
+            details,
         }
     }
 }

@@ -278,6 +278,7 @@ impl Spelling {
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::MessageFinished { .. }
+            | Kind::ApprovalAsked { .. }
             | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
             | Kind::CallStarted { .. }

@@ -60,6 +60,11 @@ pub struct CreateSessionParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub system_prompt: Option<SystemPrompt>,
+    /// The approval level of its turns; by default the server's. Only the owner's tokens can set a
+    /// wider one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub approval: Option<Approval>,
 }
 
 impl CreateSessionParams {
@@ -70,6 +75,7 @@ impl CreateSessionParams {
             metadata: self.metadata.unwrap_or_default(),
             agent: self.agent,
             system_prompt: self.system_prompt,
+            approval: self.approval,
         };
         (self.session_id, action)
     }
@@ -300,7 +306,31 @@ pub struct DeleteSessionParams {
     pub if_empty: Option<bool>,
 }
 
-/// Parameters of `getSession` and `undo`.
+/// Parameters of `undo`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoParams {
+    /// The session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// Whether files get the content back that they had before the turn; by default they stay as
+    /// they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<bool>,
+}
+
+impl UndoParams {
+    /// The action, and its session.
+    pub fn into_action(self) -> (SessionId, Action) {
+        let action = match self.files {
+            Some(true) => Action::UndoWithFiles { turn: None },
+            Some(false) | None => Action::Undo,
+        };
+        (self.session_id, action)
+    }
+}
+
+/// Parameters of `getSession`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionParams {
@@ -323,13 +353,22 @@ pub struct UpdateSessionParams {
     /// The model from the next turn on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The approval level from the next turn on. Only the owner's tokens can set a wider one than
+    /// the session has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub approval: Option<Approval>,
 }
 
 impl UpdateSessionParams {
     /// The action, and its session.
     pub fn into_action(self) -> (SessionId, Action) {
-        let (model, title) = (self.model, self.title);
-        (self.session_id, Action::Change { model, title })
+        let change = Action::Change {
+            model: self.model,
+            title: self.title,
+            approval: self.approval,
+        };
+        (self.session_id, change)
     }
 }
 

@@ -272,6 +272,7 @@ impl SnapshotFold {
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
+            | Kind::ApprovalAsked { .. }
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
             | Kind::CallClosed { .. }

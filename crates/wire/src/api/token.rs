@@ -55,11 +55,13 @@ impl JsonSchema for TokenName {
     }
 }
 
-/// What a token may do. Each of `read`, `use` and `admin` includes the ones before it.
+/// What a token may do. `approve` and `use` include `read`, and `admin` includes all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenScope {
     /// Call read-only methods.
     Read,
+    /// Call read-only methods and answer approvals.
+    Approve,
     /// Change sessions, run turns and tools at the server's approval level.
     Use,
     /// Everything, including creating tokens and widening the approval level.
@@ -78,6 +80,7 @@ impl TokenScope {
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "read" => Some(Self::Read),
+            "approve" => Some(Self::Approve),
             "use" => Some(Self::Use),
             "admin" => Some(Self::Admin),
             _ => {
@@ -96,6 +99,7 @@ impl fmt::Display for TokenScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read => f.write_str("read"),
+            Self::Approve => f.write_str("approve"),
             Self::Use => f.write_str("use"),
             Self::Admin => f.write_str("admin"),
             Self::Relay { room, role } => write!(f, "relay:{room}:{}", role.as_str()),
@@ -130,7 +134,7 @@ impl JsonSchema for TokenScope {
     }
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        let pattern = "^(read|use|admin|relay:.+:(host|agent))$";
+        let pattern = "^(read|approve|use|admin|relay:.+:(host|agent))$";
         json_schema!({ "type": "string", "pattern": pattern })
     }
 }
@@ -140,8 +144,8 @@ impl JsonSchema for TokenScope {
 pub struct CreateTokenParams {
     /// Its name.
     pub name: TokenName,
-    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in
-    /// the role `host` or `agent`.
+    /// What it may do: `read`, `approve`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the
+    /// relay in the role `host` or `agent`.
     pub scope: TokenScope,
 }
 
@@ -158,8 +162,8 @@ pub struct TokenParams {
 pub struct TokenInfo {
     /// Its name.
     pub name: TokenName,
-    /// What it may do: `read`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the relay in
-    /// the role `host` or `agent`.
+    /// What it may do: `read`, `approve`, `use`, `admin`, or `relay:ROOM:ROLE` for one room of the
+    /// relay in the role `host` or `agent`.
     pub scope: TokenScope,
     /// The creation time, in milliseconds since 1970.
     #[schemars(with = "i64")]
@@ -207,6 +211,9 @@ mod tests {
             assert_eq!(json, text);
             assert_eq!(serde_json::from_value::<TokenScope>(json).unwrap(), scope);
         }
+        for text in ["read", "approve", "use", "admin"] {
+            assert_eq!(TokenScope::parse(text).unwrap().to_string(), text);
+        }
         let frontend = TokenScope::parse("relay:default:frontend").unwrap();
         assert_eq!(frontend.to_string(), "relay:default:host");
     }
@@ -219,6 +226,7 @@ mod tests {
             "root",
             "Admin",
             "admin ",
+            "approve:once",
             "relay",
             "relay:",
             "relay:default",

@@ -27,6 +27,9 @@ pub struct ToolInfo {
     /// Whether its calls stay open until a client settles them.
     #[serde(default)]
     pub client: bool,
+    /// Why no call of it can run on this machine; absent if calls can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<String>,
 }
 
 /// Where a tool comes from.
@@ -56,6 +59,7 @@ impl From<&ToolSpec> for ToolInfo {
             origin,
             timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
             client: spec.closer == Closer::Outside,
+            unavailable: None,
         }
     }
 }

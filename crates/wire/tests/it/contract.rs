@@ -51,6 +51,7 @@ fn session() -> SessionRow {
         title: Title::new("Tea").ok(),
         agent: "master".to_owned(),
         system_prompt: None,
+        approval: None,
         metadata: Map::from_iter([("source".to_owned(), json!("page"))]),
         created_at: Millis(1),
         updated_at: Millis(2),

@@ -108,6 +108,7 @@ fn a_turn_is_shown_alike_whatever_is_taken_back_or_changed_beside_it() {
             model: Some("other".to_owned()),
             route: None,
             title: None,
+            approval: None,
         },
     );
     changed.turn = None;

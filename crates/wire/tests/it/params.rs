@@ -298,7 +298,7 @@ fn calls_that_change_something_become_commands() {
     assert_eq!(session.unwrap().as_str(), "s");
     assert!(matches!(
         action,
-        Action::Open { model: Some(model), metadata, agent: None, system_prompt: None } if model == "m" && metadata["a"] == 1
+        Action::Open { model: Some(model), metadata, agent: None, system_prompt: None, approval: None } if model == "m" && metadata["a"] == 1
     ));
 
     let update: UpdateSessionParams =
@@ -307,13 +307,13 @@ fn calls_that_change_something_become_commands() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Change { model: Some(model), title: Some(title) }
+        Action::Change { model: Some(model), title: Some(title), approval: None }
             if model == "m" && title.as_str() == "Tea"
     ));
     let update: UpdateSessionParams = from_body(br#"{"sessionId":"s","title":""}"#).unwrap();
     assert!(matches!(
         update.into_action().1,
-        Action::Change { model: None, title: Some(title) } if title.is_empty()
+        Action::Change { model: None, title: Some(title), approval: None } if title.is_empty()
     ));
 
     let cancel: CancelParams = from_body(br#"{"sessionId":"s","turnId":"t"}"#).unwrap();

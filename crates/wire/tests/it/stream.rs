@@ -204,6 +204,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             route: None,
             metadata: serde_json::Map::new(),
             system_prompt: None,
+            approval: None,
         },
         speaks("m1"),
         delta("m1", 0, Fragment::Reasoning("hidden".to_owned())),
@@ -213,9 +214,9 @@ fn an_old_client_sees_nothing_but_the_six_types() {
         said("m1", vec![reasoning("hidden"), data("hidden")]),
         Kind::CallApproved {
             call: call_id("c1"),
+            approval: samovar_core::ApprovalId::new("ask_1").unwrap(),
             args_hash: String::new(),
-            allowed: true,
-            by: "hidden".to_owned(),
+            answer: samovar_core::Answer::read("yes", "hidden"),
         },
         Kind::CallStarted {
             call: call_id("c1"),
@@ -225,6 +226,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             closer: samovar_core::Closer::Tool,
             deadline: None,
             probe: None,
+            grounds: None,
         },
         Kind::StateChanged {
             state: json!("hidden"),
@@ -233,6 +235,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             model: Some("hidden".to_owned()),
             route: None,
             title: None,
+            approval: None,
         },
         Kind::TurnUndone {
             below: Vec::new(),

@@ -5,6 +5,7 @@
 //! them, so a failure names the rule and the file.
 
 mod borders;
+mod dependencies;
 mod kinds;
 mod manifest;
 mod places;
@@ -89,10 +90,35 @@ fn rules_of_crates(tree: &Tree) -> Vec<Rule> {
             violations: borders::stray_tests(&metadata),
         },
         Rule {
+            sentence: "a dependency is what deny.toml allows",
+            violations: forbidden_dependencies(tree),
+        },
+        Rule {
             sentence: "what must be one for all is in the root Cargo.toml",
             violations: tree.manifests().flat_map(of_manifest).collect(),
         },
     ]
+}
+
+/// The dependencies on every platform of the table, each violation once.
+fn forbidden_dependencies(tree: &Tree) -> Vec<Violation> {
+    let table = match dependencies::Table::read(tree.text(dependencies::TABLE)) {
+        Ok(table) => table,
+        Err(violation) => return vec![violation],
+    };
+    let mut violations = Vec::new();
+    for platform in table.targets() {
+        let found = match tree::metadata_of(platform) {
+            Ok(metadata) => dependencies::forbidden(&table, &metadata),
+            Err(violation) => vec![violation],
+        };
+        for violation in found {
+            if !violations.contains(&violation) {
+                violations.push(violation);
+            }
+        }
+    }
+    violations
 }
 
 fn rules_of_text(tree: &Tree) -> Vec<Rule> {
@@ -142,6 +168,7 @@ fn rules_of_text(tree: &Tree) -> Vec<Rule> {
     ]
 }
 
+// proves TL-16
 #[test]
 fn the_tree_keeps_the_rules_of_the_house() {
     let tree = Tree::read();

@@ -260,11 +260,12 @@ fn without_npm_and_python_the_tests_are_run_all_the_same() {
     assert!(output.status.success());
     assert_eq!(asked(&output), ["fmt", "clippy", "doc", "nextest"]);
     let tests = lines(&output).last().unwrap_or_default();
-    let left_out = " -E not test(/needs_npm_|needs_python_|needs_curl_/) [";
+    let left_out = " -E not test(/needs_npm_|needs_python_|needs_curl_|needs_bash_|needs_git_/) [";
     assert!(tests.contains(left_out), "{tests}");
     assert_eq!(failing.status.code(), Some(1));
-    let line = "xtask: left out the tests that need npm, python3 with venv, curl, which this \
-                machine does not have; on Debian: apt-get install nodejs npm python3-venv curl\n";
+    let line = "xtask: left out the tests that need npm, python3 with venv, curl, bash, git, which \
+                this machine does not have; on Debian: apt-get install nodejs npm python3-venv \
+                curl bash git\n";
     for output in [&output, &failing] {
         assert!(complaint(output).contains(line), "{}", complaint(output));
     }

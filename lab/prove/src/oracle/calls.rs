@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{MessageTurn, Streams, Verdict};
+use super::{MessageTurn, Streams, Verdict, approvals};
 use crate::observed::{Class, Effect, Observed, Post, Profile};
-use crate::scene::{ASK, DELEGATE, READ_ME, READ_ME_SAYS, SPAWN};
+use crate::scene::{ASK, DELEGATE, GRANT, READ_ME, READ_ME_SAYS, SPAWN};
 use crate::turn_record::{Call, Closing, TurnEnd, TurnRecord};
 use crate::violation::Broken;
 
@@ -40,7 +40,9 @@ pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Ve
             case.judge(observed, verdict);
         }
     }
-    once_a_step(observed, verdict);
+    once_a_step(observed, Class::Unsafe, verdict);
+    once_a_step(observed, Class::Approved, verdict);
+    approvals::effects(observed, verdict);
     // Who was called in a turn that is over, by the place that its effects name.
     let over = streams.turns().filter(|(_, whole)| whole.reading.is_done);
     let called = over.flat_map(|(_, whole)| whole.told.awaited().skip(1));
@@ -74,13 +76,17 @@ impl Case<'_> {
         if let Some(closing) = self.call.closings.first() {
             self.doubt(closing, verdict);
             // What becomes of called agents is looked at with them.
-            if ![ASK, DELEGATE, SPAWN].contains(&self.call.name.as_str()) {
+            if ![ASK, DELEGATE, GRANT, SPAWN].contains(&self.call.name.as_str()) {
                 self.failure(closing, verdict);
             }
             match self.call.name.as_str() {
                 "write_file" | "edit_file" => self.file(closing, observed, verdict),
                 "read_file" => self.look(closing, READ_ME_SAYS, verdict),
                 "list_dir" => self.look(closing, READ_ME, verdict),
+                GRANT => {
+                    self.webhook(closing, verdict);
+                    approvals::judge(observed, &self.post.message, (self.call, closing), verdict);
+                }
                 name if class_of(name).is_some() => self.webhook(closing, verdict),
                 _ => {}
             }
@@ -175,7 +181,7 @@ fn repeated(call: &str, made: &[&Effect], verdict: &mut Verdict) {
     let Some(first) = made.first() else { return };
     let again = u64::try_from(made.len().saturating_sub(1)).unwrap_or(u64::MAX);
     match first.class {
-        Class::Unsafe => {
+        Class::Unsafe | Class::Approved => {
             verdict.counts.unsafe_effects += 1;
             verdict.counts.unsafe_repeated += again;
             if again > 0 {
@@ -195,10 +201,10 @@ fn repeated(call: &str, made: &[&Effect], verdict: &mut Verdict) {
 
 /// The model's answer is kept once, so one message, and one called agent, has one unsafe call, whatever
 /// its id.
-fn once_a_step(observed: &Observed, verdict: &mut Verdict) {
+fn once_a_step(observed: &Observed, class: Class, verdict: &mut Verdict) {
     let mut calls: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let effects = observed.effects.iter();
-    for effect in effects.filter(|effect| effect.class == Class::Unsafe) {
+    for effect in effects.filter(|effect| effect.class == class) {
         let of_message = calls.entry(&effect.message).or_default();
         of_message.insert(&effect.call);
     }
@@ -213,6 +219,7 @@ pub(crate) fn class_of(tool: &str) -> Option<Class> {
     match tool {
         crate::scene::NOTE => Some(Class::Idempotent),
         crate::scene::PAY => Some(Class::Unsafe),
+        GRANT => Some(Class::Approved),
         _ => None,
     }
 }

@@ -66,7 +66,7 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
     assert_eq!([trees.background, trees.results], [1, 1]);
     assert_eq!(
         (counts.calls, counts.unsafe_effects, counts.unsafe_repeated),
-        (11, 2, 0)
+        (12, 3, 0)
     );
     assert_eq!((counts.idempotent_effects, counts.idempotent_again), (1, 1));
     assert_eq!((counts.resumed, counts.continued, counts.resets), (3, 2, 1));
@@ -78,6 +78,7 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
     );
     assert_eq!(answers, (2, 2, 0));
     assert_eq!((counts.chat.strays, counts.chat.posted), (1, 1));
+    assert_eq!((counts.approvals.asked, counts.approvals.allowed), (1, 1));
     let relay = counts.relay;
     assert_eq!((relay.answered, relay.rows), (6, 23));
     let studies = [relay.studies, relay.begun, relay.continued, relay.ended];

@@ -143,7 +143,7 @@ impl Called {
         }
         let calls = |attempt| {
             let tools = self.has_tools.then(|| all_classes(&self.tag, attempt));
-            let tools = tools.into_iter().flatten();
+            let tools = tools.unwrap_or_default().into_iter();
             tools.chain(self.below.iter().map(Self::call)).collect()
         };
         rules.extend(turn(&self.tag, calls, dice));

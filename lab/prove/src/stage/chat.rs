@@ -1,7 +1,9 @@
 //! The notes of what was seen of the global chat.
 
 use super::Stage;
-use crate::observed::{AnswerRoute, AnswerStatus, ChatConnection, ChatMessage, Open, Reply};
+use crate::observed::{
+    AnswerRoute, AnswerStatus, ChatConnection, ChatMessage, Decided, Open, Reply,
+};
 
 impl Stage {
     /// Notes which boot an answer of the chat has named.
@@ -73,6 +75,21 @@ impl Stage {
         let mut notes = self.notes();
         if let Some(reply) = notes.observed.chat.replies.get_mut(place) {
             reply.fate = fate;
+        }
+    }
+
+    /// Notes what a person is about to decide about a call, and gives its place.
+    pub(crate) fn decides(&self, decided: Decided) -> usize {
+        let mut notes = self.notes();
+        let decisions = &mut notes.observed.decisions;
+        decisions.push(decided);
+        decisions.len() - 1
+    }
+
+    /// Notes what the server said of it.
+    pub(crate) fn decided(&self, place: usize, fate: AnswerStatus) {
+        if let Some(decided) = self.notes().observed.decisions.get_mut(place) {
+            decided.fate = fate;
         }
     }
 

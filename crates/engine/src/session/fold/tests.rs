@@ -56,6 +56,7 @@ fn a_turn_whose_child_the_stores_have_lost_hears_so() {
             closer: Closer::Child,
             deadline: None,
             probe: None,
+            grounds: None,
         },
     ];
     let turn = TurnId::new("t").unwrap();

@@ -226,6 +226,7 @@ fn tools(call: &ToolCall, choice: u8) -> Option<Kind> {
             closer,
             deadline,
             probe: Some(json!({"before": null})),
+            grounds: None,
         }),
         other => Some(other),
     }

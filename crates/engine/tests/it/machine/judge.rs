@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, Speakers};
-use samovar_core::{CallId, Effect, Event, FinishReason, Kind, MessageId, Role, Seq, TurnId};
+use samovar_core::{
+    CallId, Effect, Event, FinishReason, Kind, Message, MessageId, Role, Seq, TurnId,
+};
 
 use samovar_engine::Resume;
 
@@ -32,12 +34,25 @@ fn log_of(machine: &Machine, session: usize) -> Vec<Arc<Event>> {
     let alive = machine.alive();
     let posts = || of_session(machine, session);
     let mut open: HashSet<TurnId> = posts().filter_map(|post| post.turn.clone()).collect();
-    let mut over = HashSet::new();
+    let (mut over, mut owing) = (HashSet::new(), HashSet::new());
     let read = async {
         let mut reader = alive.engine.follow(&named(session), Seq(0)).await.unwrap();
         let mut log = Vec::new();
-        while log.is_empty() || !open.is_empty() {
+        // What a turn in the background leaves follows its end, and may come with a later page.
+        while log.is_empty() || !open.is_empty() || !owing.is_empty() {
             for event in reader.next().await.unwrap() {
+                match (&event.kind, &event.turn) {
+                    (
+                        Kind::TurnStarted {
+                            background: true, ..
+                        },
+                        Some(turn),
+                    ) => drop(owing.insert(turn.as_str().to_owned())),
+                    (Kind::MessageFinished { message, .. }, _) => {
+                        left_by(message).map(|turn| owing.remove(turn));
+                    }
+                    _ => {}
+                }
                 match (&event.kind, &event.turn) {
                     (Kind::TurnFinished { .. }, Some(turn)) => {
                         open.remove(turn);
@@ -58,6 +73,11 @@ fn log_of(machine: &Machine, session: usize) -> Vec<Arc<Event>> {
         }
     };
     alive.until_death(read).unwrap()
+}
+
+/// The turn in the background that left this message.
+fn left_by(message: &Message) -> Option<&str> {
+    message.metadata.get("background")?["turnId"].as_str()
 }
 
 fn of_session(machine: &Machine, session: usize) -> impl Iterator<Item = &Post> {
@@ -188,8 +208,7 @@ fn check_tree(log: &[Arc<Event>]) {
                 live.remove(turn);
             }
             Kind::MessageFinished { message, .. } => {
-                let of = message.metadata.get("background");
-                if let Some(of) = of.and_then(|about| about["turnId"].as_str()) {
+                if let Some(of) = left_by(message) {
                     assert!(spawned.remove(of), "{of} left something twice");
                 }
             }

@@ -93,7 +93,7 @@ async fn the_proof_finds_the_faults_of_questions_that_kills_at_any_time_show() {
 }
 
 fn is_of_question(fault: &Fault) -> bool {
-    let words = ["question", "answer"];
+    let words = ["question", "answer", "approval", "denial", "decision"];
     words.iter().any(|word| fault.name.contains(word)) && !is_of_tree(fault)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use samovar_core::failpoint::{LifeStage, POINTS, Point};
-use samovar_model_server::{self as model, Gate, ModelServer, Rule, call, say};
+use samovar_model_server::ModelServer;
 use samovar_testkit::{EventStream, Frame, Program, Serving, Signal};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -16,102 +16,25 @@ use crate::hook::Hook;
 use crate::rooms::{Agent, logs, with_room};
 use crate::setup::{last, text, with_model};
 
+use self::script::{DELTAS, held, more, script, waits};
+
+mod script;
+
 /// How long one kill and all that comes after may take before the test gives up on it.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How often the chat is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Deltas of the long answer.
-const DELTAS: usize = 48;
 /// Points that are tried at once.
 const AT_ONCE: usize = 6;
 const SESSION: &str = "s";
 const SERVE: [&str; 2] = ["--approval", "auto"];
 const STREAM: &str = "/services/agent/sendMessage/stream";
+/// One of the webhooks is asked about.
+const ASKED: &str = "[tools.policy.asked]\ntool = \"count\"\nverdict = \"ask\"\n";
 /// The variable that names the point.
 const ARMED: &str = "SAMOVAR_FAILPOINT";
 /// The variable that says how long turns are kept that are over.
 const KEEPS: &str = "SAMOVAR__STREAM__RETENTION";
-
-fn script() -> Vec<Rule> {
-    // What was said last may stand behind the message of a turn that the kill cut off, or that had
-    // no answer.
-    let last = model::When::Not(Box::new(model::When::user("the last")));
-    let file = || model::When::user("file").and(last.clone());
-    let write = json!({"path": "out.txt", "content": "x"});
-    vec![
-        call("write_file", write)
-            .and_call("list_dir", json!({"path": "."}))
-            .when(file().and(model::When::ToolResultsSinceUser(0)))
-            .forever(),
-        say("it is written").when(file()).forever(),
-        call("ask_user", json!({"question": "which one?"}))
-            .when(
-                model::When::user("the person")
-                    .and(last.clone())
-                    .and(model::When::ToolResultsSinceUser(0)),
-            )
-            .forever(),
-        say("it is answered")
-            .when(model::When::user("the person").and(last.clone()))
-            .forever(),
-        call("count", json!({"up": 1}))
-            .and_call("note", json!({"up": 1}))
-            .when(
-                model::When::user("webhook")
-                    .and(last.clone())
-                    .and(model::When::ToolResultsSinceUser(0)),
-            )
-            .forever(),
-        say("it is counted")
-            .when(model::When::user("webhook").and(last.clone()))
-            .forever(),
-        call("subAgent", json!({"name": "browser", "task": "look"}))
-            .when(
-                model::When::user("the agent")
-                    .and(last.clone())
-                    .and(model::When::ToolResultsSinceUser(0)),
-            )
-            .forever(),
-        call("list_dir", json!({"path": "."}))
-            .hold_after(1, &held())
-            .when(
-                model::When::user("held")
-                    .and(last.clone())
-                    .and(model::When::ToolResultsSinceUser(0)),
-            )
-            .forever(),
-        say("a slow answer")
-            .deltas_of(4)
-            .hold_after(1, &waits())
-            .when(model::When::user("slowly").and(last.clone()))
-            .forever(),
-        // More than memory holds of what the journal lacks.
-        say("x".repeat(DELTAS << 13))
-            .deltas_of(1 << 13)
-            .hold_after(DELTAS - 1, &more())
-            .when(model::When::user("at length").and(last.clone()))
-            .forever(),
-        say("")
-            .when(model::When::user("nothing").and(last.clone()))
-            .forever(),
-        say("a spoken answer").deltas_of(4).forever(),
-    ]
-}
-
-/// Where the answer waits whose turn is stopped.
-fn waits() -> Gate {
-    Gate::new("waits")
-}
-
-/// Where a call waits until a message is there that is to join its turn.
-fn held() -> Gate {
-    Gate::new("held")
-}
-
-/// Where the long answer waits until all that came before is read.
-fn more() -> Gate {
-    Gate::new("more")
-}
 
 /// A client that remembers what it was told.
 #[derive(Default)]
@@ -210,7 +133,10 @@ impl Client {
             gone = answer(server) => return gone,
         }
         let counted = self.post(server, "m8", "call the webhook").await;
-        self.read("m8", counted).await;
+        tokio::select! {
+            () = self.read("m8", counted) => {}
+            gone = answer(server) => return gone,
+        }
         let called = self.post(server, "m12", "call the agent").await;
         self.read("m12", called).await;
         let empty = self.post(server, "m5", "say nothing").await;
@@ -320,7 +246,7 @@ impl Client {
     }
 
     async fn check_messages(&self, server: &Serving) {
-        let rows = all_messages(server).await;
+        let rows = settled_messages(server).await;
         let of = |role: &'static str| rows.iter().filter(move |row| row["role"] == role);
         // A message may be kept whose acceptance the kill cut off; none may be missing.
         let mut said: Vec<_> = of("user").map(|row| row["id"].as_str().unwrap()).collect();
@@ -336,8 +262,6 @@ impl Client {
         }
         let ids: BTreeSet<_> = rows.iter().map(|row| row["id"].as_str()).collect();
         assert_eq!(ids.len(), rows.len());
-        let session = server.ok("getSession", json!({"sessionId": SESSION}));
-        assert_eq!(session.await["messageCount"], rows.len());
     }
 }
 
@@ -358,6 +282,18 @@ impl Post {
                 "{again:#?} {:#?}",
                 self.frames
             );
+        }
+    }
+}
+
+/// All messages of the session, as many as it counts: a turn that goes on after the kill may add one
+/// between the two answers.
+async fn settled_messages(server: &Serving) -> Vec<Value> {
+    loop {
+        let rows = all_messages(server).await;
+        let session = server.ok("getSession", json!({"sessionId": SESSION}));
+        if session.await["messageCount"] == rows.len() {
+            return rows;
         }
     }
 }
@@ -389,7 +325,8 @@ async fn answer(server: &Serving) -> Result<(), reqwest::Error> {
         let state: Value = state.error_for_status()?.json().await?;
         if !state["pending_input"].is_null() {
             let said = server.request(Method::POST, "/chat/user_message");
-            let said = said.json(&json!({"text": "this one"})).send().await?;
+            // It answers a question, and allows a call.
+            let said = said.json(&json!({"text": "yes"})).send().await?;
             said.error_for_status()?;
         }
     }
@@ -430,6 +367,9 @@ async fn is_reached(point: &Point, visit: u32) -> bool {
     if point.when == LifeStage::Sweep {
         program = program.set(KEEPS, "0");
     }
+    let folder = program.home().join(".config/samovar");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("samovar.toml"), ASKED).unwrap();
     let mut client = Client::default();
     if let LifeStage::Resume(cut_at) = point.when {
         program = program.set(ARMED, cut_at);
@@ -502,7 +442,7 @@ fn visits(point: &Point) -> u32 {
 async fn a_kill_at_any_point_loses_nothing_that_was_accepted_and_repeats_no_id() {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
-    // What takes care of the stores is killed in `care.rs`.
+    // What takes care of the stores is killed in `care.rs`, an undo in `undone.rs`.
     for point in POINTS.iter().filter(|point| point.when != LifeStage::Care) {
         let places = places.clone();
         tasks.spawn(async move {

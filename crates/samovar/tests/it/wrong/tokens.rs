@@ -46,8 +46,8 @@ async fn a_token_has_a_name_of_its_own() {
 // proves TL-11, RL-5, FC-6
 #[tokio::test]
 async fn a_scope_that_is_none_is_shown_with_those_there_are() {
-    const RIGHT: &str = "give read, use, admin, or relay:ROOM:ROLE with a room of 1 to 200 bytes and \
-         the role host or agent";
+    const RIGHT: &str = "give read, approve, use, admin, or relay:ROOM:ROLE with a room of 1 to 200 \
+         bytes and the role host or agent";
     let long = format!("relay:{}:agent", "r".repeat(201));
     let mut rows = Vec::new();
     for scope in [

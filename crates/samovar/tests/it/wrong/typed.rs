@@ -233,7 +233,7 @@ async fn a_wrong_value_is_shown_with_what_its_option_takes() {
         line("token create a --scope owner").is(
             2,
             CODE,
-            "--scope cannot be \"owner\"; give read, use, admin, or relay:ROOM:ROLE with a room of 1 to \
+            "--scope cannot be \"owner\"; give read, approve, use, admin, or relay:ROOM:ROLE with a room of 1 to \
              200 bytes and the role host or agent",
         ),
         line("completions ksh").is(

@@ -35,7 +35,11 @@ fn samples(session: &str) -> Vec<(&'static str, Value, &'static str)> {
             "items totalCount",
         ),
         ("cancel", of_session(), "cancelled"),
-        ("undo", of_session(), "content note turnId"),
+        (
+            "undo",
+            json!({"sessionId": session, "files": true}),
+            "content files note remainingTools turnId",
+        ),
         ("listTools", json!({}), "[description name parameters]"),
         ("getStats", json!({}), "messages sessions tokens"),
         ("deleteSession", of_session(), "null"),

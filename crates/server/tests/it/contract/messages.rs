@@ -248,6 +248,8 @@ async fn the_tools_are_listed_with_their_schemas_as_the_model_is_told_of_them() 
         "edit_file",
         "list_dir",
         "search_files",
+        "web_search",
+        "web_fetch",
     ] {
         assert!(names.contains(&&json!(name)), "{name}: {names:?}");
     }

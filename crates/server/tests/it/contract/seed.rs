@@ -114,6 +114,8 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
     let known = [
         "agent/ws",
         "api/agents",
+        "api/approvals",
+        "api/audit",
         "api/backup",
         "api/calls",
         "api/damage",
@@ -121,6 +123,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/recovery",
         "api/relay",
         "api/restore",
+        "api/rules",
         "api/server",
         "api/tickets",
         "api/tokens",

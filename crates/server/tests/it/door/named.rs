@@ -42,6 +42,7 @@ async fn a_token_is_let_into_the_routes_of_its_scope_and_into_no_other() {
     for (name, scope) in [
         ("relay:default:agent", Scope::Relay),
         ("read", Scope::Read),
+        ("approve", Scope::Approve),
         ("use", Scope::Use),
         ("admin", Scope::Admin),
     ] {
@@ -51,6 +52,7 @@ async fn a_token_is_let_into_the_routes_of_its_scope_and_into_no_other() {
                 let answer = ask(&api, verb.as_str(), &ending(&route.path)).await;
                 let is_refused = answer.status == 403;
                 let what = format!("{name}: {} {}: {}", verb.as_str(), route.path, answer.body);
+                assert_ne!(answer.status, 401, "{what}");
                 assert_eq!(is_refused, !scope.covers(route.scope), "{what}");
                 if is_refused {
                     assert_eq!(answer.code(), "forbidden", "{what}");
@@ -155,4 +157,41 @@ async fn only_a_token_of_the_owner_widens_the_approval_level() {
         let let_in = let_in.filter(|asked| *asked >= server).count();
         assert_eq!(asked, 3 + let_in, "what was refused is not kept");
     }
+}
+
+// proves TL-4, TL-11
+#[tokio::test]
+async fn only_a_token_of_the_owner_widens_the_level_of_a_session() {
+    let app = AppBuilder::new()
+        .with(|config| config.settings.approval = samovar_core::Approval::Supervised)
+        .start([say("done").forever()])
+        .await;
+    let (guest, admin) = (client(&app, "use").await, client(&app, "admin").await);
+    let create = |id: &str, level: &str| json!({"sessionId": id, "approval": level});
+    let send = |id: &str, level: &str| json!({"sessionId": id, "content": "go", "approval": level});
+    for (who, method, params, status) in [
+        (&guest, "createSession", create("a", "auto"), 403),
+        (&guest, "createSession", create("a", "none"), 400),
+        (&guest, "createSession", create("a", "read-only"), 200),
+        (&guest, "createSession", create("a", "read-only"), 200),
+        (&guest, "createSession", create("a", "supervised"), 403),
+        (&admin, "createSession", create("a", "supervised"), 409),
+        (&guest, "updateSession", create("a", "supervised"), 403),
+        (&guest, "sendMessage", send("a", "supervised"), 403),
+        (&admin, "sendMessage", send("a", "auto"), 200),
+        (&guest, "sendMessage", send("a", "read-only"), 200),
+        (&admin, "updateSession", create("a", "auto"), 200),
+        (&guest, "sendMessage", send("a", "auto"), 200),
+        (&guest, "updateSession", create("a", "supervised"), 200),
+        (&guest, "updateSession", create("a", "auto"), 403),
+    ] {
+        let answer = who.call(method, params.clone()).await;
+        assert_eq!(answer.status, status, "{method} {params}: {answer:?}");
+    }
+    let shown = app.ok("getSession", json!({"sessionId": "a"})).await;
+    assert_eq!(shown["approval"], "supervised");
+    let messages = app.ok("getMessages", json!({"sessionId": "a"})).await;
+    let said = messages.as_array().unwrap().iter();
+    let said = said.filter(|message| message["role"] == "user").count();
+    assert_eq!(said, 3, "what was refused is not kept");
 }

@@ -122,6 +122,7 @@ async fn the_limit_of_a_model_is_forgotten_when_the_model_is_set() {
             model: model.map(str::to_owned),
             route: None,
             title: None,
+            approval: None,
             at: Millis(9),
         };
         let spent = Change::Spent { usage, context };

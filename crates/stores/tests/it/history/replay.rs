@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use samovar_core::history::{Change, MessageRow, Projection, SessionQuery, SessionRow, Totals};
-use samovar_core::{AgentPath, Bill, Budget, FinishReason, Message, Millis, Seq, Title};
+use samovar_core::{AgentPath, Approval, Bill, Budget, FinishReason, Message, Millis, Seq, Title};
 
 use super::said::{any_message, role, usage};
 use super::{TestHistory, last, master, message, open_with, put, session_id, titled, turn_id};
@@ -99,6 +99,7 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
                 model: model.map(|model| format!("m{model}")),
                 route: model.filter(|model| *model > 0).map(|model| format!("r{model}")),
                 title: title.map(|title| Title::new(&"t".repeat(title.into())).unwrap()),
+                approval: title.map(|title| Approval::ALL[usize::from(title) % 3]),
                 at: Millis(at.into()),
             }
         }),
@@ -239,6 +240,7 @@ async fn a_session_is_read_back_exactly() {
             model: "demo".to_owned(),
             route: Some("first".to_owned()),
             title: None,
+            approval: Some(Approval::Supervised),
             agent: "master".to_owned(),
             system_prompt: samovar_core::SystemPrompt::new("Be brief.\nSpeak French.").ok(),
             metadata,

@@ -218,6 +218,7 @@ fn opened() -> Kind {
         route: None,
         metadata: serde_json::Map::new(),
         system_prompt: None,
+        approval: None,
     }
 }
 

@@ -109,21 +109,41 @@ fn is_rust(path: &str) -> bool {
 
 /// What `cargo metadata` says about the members alone; it needs no network.
 pub(super) fn metadata() -> Value {
+    ask_cargo(&["--no-deps", "--offline"]).expect("cargo can read the members")
+}
+
+/// What `cargo metadata` says about everything that is built for a platform.
+///
+/// What was never downloaded, as the crates of another machine's platform, is downloaded now.
+///
+/// # Errors
+/// It cannot be downloaded, or `Cargo.lock` does not fit the manifests.
+pub(super) fn metadata_of(platform: &str) -> Result<Value, Violation> {
+    let all = ["--locked", "--all-features", "--filter-platform", platform];
+    let offline = [all.as_slice(), &["--offline"]].concat();
+    ask_cargo(&offline)
+        .or_else(|_| ask_cargo(&all))
+        .map_err(|complaint| {
+            let breach = format!(
+                "its dependencies cannot be read; with a network, \
+             `cargo fetch --locked --target {platform}` provides them: {complaint}"
+            );
+            Violation::new(platform, breach)
+        })
+}
+
+fn ask_cargo(options: &[&str]) -> Result<Value, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let output = Command::new(cargo)
-        .args([
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ])
+        .args(["metadata", "--format-version", "1"])
+        .args(options)
         .current_dir(root())
         .output()
         .expect("cargo started this test and can be started again");
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "cargo metadata: {complaint}");
-    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    Ok(serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON"))
 }
 
 fn root() -> PathBuf {

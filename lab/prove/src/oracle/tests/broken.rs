@@ -30,6 +30,7 @@ pub(super) fn all() -> BTreeSet<Broken> {
     tried.extend(asking::steps());
     tried.extend(asking::replies());
     tried.extend(asking::chats());
+    tried.extend(asking::decisions());
     tried.extend(trees::called());
     tried.extend(trees::in_background());
     tried.extend(relay::logs());

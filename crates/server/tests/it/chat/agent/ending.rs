@@ -191,6 +191,7 @@ impl House {
         std::fs::create_dir(&workspace).unwrap();
         let mut config = Config::new(folder.path().join("data"), workspace);
         config.drain = FOR_EVER;
+        config.settings.approval = samovar_core::Approval::Auto;
         config.toolsets = toolsets;
         config.providers.default_model = Some(MODEL.to_owned());
         let urls = &mut config.providers.base_urls;

@@ -51,6 +51,7 @@ async fn two_thousand_times_awake_leave_no_more_behind_than_once() {
         clock,
         ids: Arc::new(CountedIds::default()),
         damages: Arc::new(()),
+        audit: Arc::new(()),
     };
     let weak = engine;
     let engine = Engine::start(ports, settings).await.unwrap();

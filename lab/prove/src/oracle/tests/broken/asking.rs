@@ -4,7 +4,7 @@ use crate::observed::{
     AnswerRoute, AnswerStatus, ChatAgent, ChatConnection, ChatMessage, Observed, ObservedPrompt,
 };
 use crate::oracle::tests::day::asking::{
-    ANSWER, FIRST, RESULT, SECOND, agent, closing, open, own, person, reply,
+    ANSWER, FIRST, RESULT, SECOND, agent, closing, decided, open, own, person, reply,
 };
 use crate::oracle::tests::{FULL, change, check, place_of};
 use crate::violation::Broken;
@@ -20,6 +20,35 @@ fn heard(day: &mut Observed, spoil: impl Fn(&mut Vec<ChatMessage>)) {
 /// Gives a question another outcome.
 fn close(day: &mut Observed, from: &str, to: &str) {
     change(day, "q1", FULL, &closing(from), to);
+}
+
+/// Ends the call that a person is asked about as denied, with this.
+fn deny(day: &mut Observed, why: &str) {
+    let denied = closing("receipt-4.").replace("done", "denied");
+    let denied = denied.replace("receipt-4.", why);
+    close(day, "receipt-4.", &denied);
+}
+
+pub(super) fn decisions() -> Vec<Broken> {
+    let taken = AnswerStatus::Taken(None);
+    vec![
+        check(Broken::RanUnallowed, |day| day.decisions.clear()),
+        check(Broken::RanUnallowed, |day| {
+            day.decisions = vec![decided(true, AnswerStatus::Refused)];
+        }),
+        check(Broken::DecidedTwice, move |day| {
+            day.decisions.push(decided(true, taken));
+        }),
+        check(Broken::DecisionLost, move |day| {
+            let unknown = decided(true, AnswerStatus::Unknown);
+            day.decisions = vec![decided(false, taken), unknown];
+        }),
+        check(Broken::DecisionLost, |day| deny(day, "no person decided")),
+        check(Broken::DenialInvented, |day| {
+            day.decisions.clear();
+            deny(day, "denied: for no reason");
+        }),
+    ]
 }
 
 pub(super) fn questions() -> Vec<Broken> {

@@ -1,12 +1,12 @@
 //! What else happened on that day: in a session of its own, a turn asks twice. Its server is killed
 //! over the first question, which is asked again and answered in the chat; the second is answered by
-//! its call.
+//! its call. Between them a call runs that a person allows.
 
 use serde_json::{Value, json};
 
 use super::{Log, post, row};
 use crate::observed::{
-    AnswerRoute, AnswerStatus, Chat, ChatConnection, ChatMessage, Class, Effect, Observed,
+    AnswerRoute, AnswerStatus, Chat, ChatConnection, ChatMessage, Class, Decided, Effect, Observed,
     ObservedPrompt, Open, Post, Profile, ReaderConnection, Reply, Scene, Stored, Tokens, Totals,
 };
 use crate::words;
@@ -22,9 +22,10 @@ pub(in super::super) const RESULT: &str = "word 1 of w2";
 const STRAY: &str = "word 2 of w1";
 
 /// Its calls: name, call, result.
-const CALLS: [(&str, &str, &str); 4] = [
+const CALLS: [(&str, &str, &str); 5] = [
     ("ask_user", "c5", ANSWER),
     ("pay", "c6", "receipt-3."),
+    ("grant", "g1", "receipt-4."),
     ("ask_user", "c7", RESULT),
     ("post_message", "c8", "posted as message 5"),
 ];
@@ -58,7 +59,7 @@ pub(super) fn add(observed: &mut Observed) {
         output: 2,
     };
     let totals = Totals {
-        messages: 7,
+        messages: 8,
         tokens,
     };
     observed.totals.insert("s2".to_owned(), totals);
@@ -70,7 +71,18 @@ pub(super) fn add(observed: &mut Observed) {
         receipt: "receipt-3.".to_owned(),
         at: 21,
     });
-    for (results, number) in [(0, 4), (4, 5)] {
+    observed.effects.push(Effect {
+        class: Class::Approved,
+        call: "g1".to_owned(),
+        key: "key-g1".to_owned(),
+        message: "q1".to_owned(),
+        receipt: "receipt-4.".to_owned(),
+        at: 22,
+    });
+    observed
+        .decisions
+        .push(decided(true, AnswerStatus::Taken(None)));
+    for (results, number) in [(0, 4), (5, 5)] {
         let message = "q1".to_owned();
         observed.asked.push(ObservedPrompt {
             message,
@@ -89,6 +101,7 @@ fn turn(log: &mut Log) -> (Vec<crate::observed::Frame>, Vec<crate::observed::Fra
     let mut parts = vec![json!({"type": "text", "text": text})];
     let args = [
         json!({"question": FIRST}),
+        json!({}),
         json!({}),
         json!({"question": SECOND}),
         json!({"text": NEWS}),
@@ -165,6 +178,16 @@ fn chat() -> Chat {
             reply(AnswerRoute::Chat, STRAY, 23, Some(4)),
         ],
         ..Chat::default()
+    }
+}
+
+/// What a person decided about the turn's call that asks.
+pub(in super::super) fn decided(is_allowed: bool, fate: AnswerStatus) -> Decided {
+    Decided {
+        call: "g1".to_owned(),
+        is_allowed,
+        words: "word 3 of w1".to_owned(),
+        fate,
     }
 }
 

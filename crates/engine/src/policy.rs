@@ -1,0 +1,106 @@
+//! The rules of the configuration about calls (TL-4). Pure.
+
+use globset::{GlobBuilder, GlobMatcher};
+use samovar_core::Approval;
+use samovar_core::approval::PolicyVerdict;
+
+use crate::gate::Subject;
+use samovar_core::situation::DEFAULT_MODE;
+
+/// A rule of the configuration. It fits a call when all that it names does.
+#[derive(Clone, Debug)]
+pub struct PolicyRule {
+    /// Its name in the configuration.
+    pub name: String,
+    /// What becomes of the calls that it fits.
+    pub verdict: PolicyVerdict,
+    /// The tool's name.
+    pub tool: Pattern,
+    /// The file or folder that the call names, relative to the workspace; `None` fits every call.
+    pub path: Option<Pattern>,
+    /// A program that the call runs, with its subcommand; `None` fits every call.
+    pub program: Option<Pattern>,
+    /// The approval level of the call's turn; `None` fits every one.
+    pub level: Option<Approval>,
+    /// What the person is doing; `None` fits every mode.
+    pub mode: Option<String>,
+}
+
+/// A name or a path with wildcards: `*` and `?` stop at a `/`, `**` does not.
+#[derive(Clone, Debug)]
+pub struct Pattern(GlobMatcher);
+
+impl Pattern {
+    /// Parses a pattern. Returns `None` if the text is not valid, such as with an unclosed bracket.
+    pub fn new(text: &str) -> Option<Self> {
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        glob.ok().map(|glob| Self(glob.compile_matcher()))
+    }
+
+    /// The same for a path whose case does not matter, so that no spelling that a file system takes for
+    /// the same gets past a rule that forbids or asks.
+    pub fn ignoring_case(text: &str) -> Option<Self> {
+        let mut glob = GlobBuilder::new(text);
+        let glob = glob.literal_separator(true).case_insensitive(true).build();
+        glob.ok().map(|glob| Self(glob.compile_matcher()))
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+/// The rules. Their order does not matter: of those that fit a call, the strictest decides.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    rules: Vec<PolicyRule>,
+    has_paths: bool,
+}
+
+impl Policy {
+    /// These rules.
+    pub fn new(rules: Vec<PolicyRule>) -> Self {
+        let has_paths = rules.iter().any(|rule| rule.path.is_some());
+        Self { rules, has_paths }
+    }
+
+    /// Whether a rule depends on the file or folder that a call names.
+    pub(crate) fn has_paths(&self) -> bool {
+        self.has_paths
+    }
+
+    /// The strictest rule that fits a call.
+    pub(crate) fn rule(&self, level: Approval, subject: &Subject<'_>) -> Option<&PolicyRule> {
+        let fits = |rule: &&PolicyRule| {
+            let path = subject.reach.map(|reach| reach.path.as_str());
+            let in_path = |pattern: &Pattern| path.is_some_and(|path| pattern.fits(path));
+            let mode = subject.mode.unwrap_or(DEFAULT_MODE);
+            rule.tool.fits(&subject.spec.name)
+                && rule.path.as_ref().is_none_or(in_path)
+                && rule
+                    .program
+                    .as_ref()
+                    .is_none_or(|it| runs(it, rule.verdict, subject))
+                && rule.level.is_none_or(|wanted| wanted == level)
+                && rule.mode.as_deref().is_none_or(|wanted| wanted == mode)
+        };
+        let fitting = self.rules.iter().filter(fits);
+        fitting.max_by_key(|rule| rule.verdict)
+    }
+}
+
+/// Whether a pattern fits a program of a call. A rule that allows has to fit all of them; one that does
+/// not fits also what cannot be read.
+fn runs(pattern: &Pattern, verdict: PolicyVerdict, subject: &Subject<'_>) -> bool {
+    let Some(facts) = subject.facts else {
+        return false;
+    };
+    let allows = verdict == PolicyVerdict::Allow;
+    match &facts.programs {
+        None => !allows,
+        Some(programs) if allows => {
+            !programs.is_empty() && programs.iter().all(|program| pattern.fits(program))
+        }
+        Some(programs) => programs.iter().any(|program| pattern.fits(program)),
+    }
+}

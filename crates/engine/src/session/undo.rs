@@ -1,0 +1,194 @@
+//! The last turn is taken back, alone or with what its tools changed in files.
+
+use std::collections::BTreeSet;
+
+use samovar_core::command::UndoneFiles;
+use samovar_core::file_changes::ClosedCall;
+use samovar_core::history::{LastTurn, MessageQuery, Speakers};
+use samovar_core::{
+    Accepted, Author, CallId, Closer, Code, Effect, Error, Kind, Part, Role, Status, TurnId,
+};
+use samovar_locale as locale;
+
+use super::Mailbox;
+use crate::context::Transcript;
+use crate::log::Draft;
+use crate::parts::refusal;
+use crate::toolbox::CurrentTools;
+
+/// Messages that are read at once.
+const PAGE: u32 = 500;
+
+/// How far an undo goes.
+pub(super) enum Reach {
+    /// The effects of the turn's tools remain.
+    Messages,
+    /// What they changed in files is taken back, too.
+    Files {
+        /// Only if this is the last turn.
+        only: Option<TurnId>,
+    },
+}
+
+impl Mailbox {
+    /// Takes the last turn out of the conversation: what the model is shown next, what readers of the
+    /// history see, and what is remembered of its message's id.
+    ///
+    /// Files come first: a stop of the server in between leaves a turn that can be taken back again,
+    /// which finds its files as they shall be.
+    pub(super) async fn undo(&mut self, reach: Reach) -> Result<Accepted, Error> {
+        let last = self.last_turn().await?;
+        let mut turns = vec![last.turn.clone()];
+        turns.extend(last.below.iter().cloned());
+        let files = match reach {
+            Reach::Messages => None,
+            Reach::Files { only: Some(other) } if other != last.turn => {
+                let why = locale::undo::other_turn(&other, &self.id);
+                return Err(Error::new(Code::UnknownTurn, why));
+            }
+            Reach::Files { only: _ } => Some(self.take_files_back(&last, &turns).await?),
+        };
+        let has_restored = files
+            .as_ref()
+            .is_some_and(|files| !files.restored.is_empty());
+        let missing = self.missing();
+        let open = self.open.as_ref().ok_or(missing)?;
+        let undone = Kind::TurnUndone {
+            below: last.below,
+            messages: last.messages,
+        };
+        let draft = Draft::new(Some(last.turn.clone()), Author::User, undone);
+        let kept = open.log.append(vec![draft]).await.map_err(|broken| {
+            let refused = refusal(broken);
+            if has_restored {
+                let why = locale::undo::turn_not_saved(&refused.message);
+                return Error::new(Code::UndoIncomplete, why);
+            }
+            refused
+        })?;
+        self.parts.projector.mark(&open.log);
+        // What was taken back is never shown again, even if nothing can be read in its place.
+        let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
+            tracing::error!(session = %self.id, %broken, "a conversation is lost");
+            Transcript::default()
+        });
+        if let Some(open) = &mut self.open {
+            open.transcript = transcript;
+            open.weigh();
+            open.recent.forget(&last.turn);
+        }
+        let changes = self.parts.toolbox.changes();
+        changes.forget(&self.id, &turns).await;
+        Ok(Accepted::Undone {
+            turn: last.turn,
+            // What the server said in its place is not the person's.
+            text: if last.said.role == Role::User {
+                last.said.text()
+            } else {
+                String::new()
+            },
+            files,
+        })
+    }
+
+    /// The turn that can be taken back now.
+    async fn last_turn(&self) -> Result<LastTurn, Error> {
+        let open = self.open.as_ref().filter(|open| open.closing.is_empty());
+        let open = open.ok_or_else(|| self.missing())?;
+        if !open.live.is_empty() || !open.queue.is_empty() {
+            let why = locale::session::busy(&self.id);
+            return Err(Error::new(Code::SessionBusy, why));
+        }
+        // Only the history knows the turns that are over; what it lacks might be the last one.
+        let wait = self.parts.settings.read_wait;
+        if !self.parts.projector.caught_up(wait).await {
+            let why = locale::session::not_caught_up();
+            return Err(Error::new(Code::StoreFull, why));
+        }
+        let last = self.parts.history.last_turn(&self.id).await;
+        last.map_err(refusal)?.ok_or_else(|| {
+            let why = locale::session::nothing_to_undo(&self.id);
+            Error::new(Code::UnknownTurn, why)
+        })
+    }
+
+    async fn take_files_back(
+        &self,
+        last: &LastTurn,
+        turns: &[TurnId],
+    ) -> Result<UndoneFiles, Error> {
+        let calls = self.calls_of(last, turns).await?;
+        let changes = self.parts.toolbox.changes();
+        let taken = changes.take_back(&self.id, turns, calls.clone()).await?;
+        let tools = self.parts.toolbox.shelf();
+        let remaining = calls
+            .into_iter()
+            .filter(|call| !taken.calls.contains(&call.call) && may_remain(&tools, call));
+        let remaining: BTreeSet<_> = remaining.map(|call| call.name).collect();
+        Ok(UndoneFiles {
+            restored: taken.files,
+            remaining: remaining.into_iter().collect(),
+        })
+    }
+
+    /// The calls of turns that are over, and how they ended.
+    async fn calls_of(&self, last: &LastTurn, turns: &[TurnId]) -> Result<Vec<ClosedCall>, Error> {
+        let (mut calls, mut before, mut left) = (Vec::new(), None, last.messages);
+        loop {
+            let query = MessageQuery {
+                session: self.id.clone(),
+                limit: PAGE,
+                before: before.take(),
+                of: Speakers::All,
+            };
+            let page = self.parts.history.messages(query).await.map_err(refusal)?;
+            let is_last = page.len() < PAGE as usize;
+            before = page.first().map(|row| row.message.id.clone());
+            let of_turns = page
+                .iter()
+                .filter(|row| row.turn.as_ref().is_some_and(|turn| turns.contains(turn)));
+            for row in of_turns {
+                left = left.saturating_sub(1);
+                calls.extend(row.message.parts.iter().filter_map(closed));
+            }
+            if is_last || left == 0 {
+                return Ok(calls);
+            }
+        }
+    }
+}
+
+/// The call whose outcome a part is.
+fn closed(part: &Part) -> Option<ClosedCall> {
+    match part {
+        Part::Outcome {
+            call,
+            name,
+            outcome,
+        } => Some(ClosedCall {
+            call: CallId::clone(call),
+            name: name.clone(),
+            status: outcome.status,
+            data: outcome.data.clone(),
+        }),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+    }
+}
+
+/// Whether a call may have had an effect that no store of changes has.
+fn may_remain(tools: &CurrentTools, call: &ClosedCall) -> bool {
+    if call.status == Status::Denied {
+        return false;
+    }
+    let has_failed = call.status == Status::Failed;
+    match tools
+        .get(&call.name)
+        .map(|tool| (tool.spec.closer, tool.spec.effect))
+    {
+        // What a child did is in its own calls; a question has no effect.
+        Some((Closer::Child | Closer::Person, _) | (_, Effect::Read)) => false,
+        // It says whether it has done something. One that is gone may never have been there.
+        Some((_, Effect::Verifiable)) | None => !has_failed,
+        Some((_, Effect::Idempotent | Effect::Unsafe)) => true,
+    }
+}

@@ -1,0 +1,43 @@
+//! How commands run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use samovar_config::{Exec, Sandbox, Sources};
+use samovar_server::{ExecConfig, Level, Limits, toolchain_variables};
+
+/// Variables of the owner that commands have.
+const HANDED_ON: [&str; 4] = ["PATH", "LANG", "TZ", "TERM"];
+
+pub(super) fn exec(set: &Exec, sources: &Sources) -> ExecConfig {
+    let variables = &sources.environment;
+    let value = |name: &str| {
+        let mut found = variables.iter().filter(|(found, _)| found == name);
+        found.next().map(|(_, value)| value.clone())
+    };
+    let env = HANDED_ON.iter().filter_map(|name| {
+        let value = value(name)?.into_string().ok()?;
+        Some(((*name).to_owned(), value))
+    });
+    let of_toolchains = toolchain_variables().filter_map(|name| Some((name.into(), value(name)?)));
+    ExecConfig {
+        level: match set.sandbox {
+            Sandbox::Namespaces => Level::Namespaces,
+            Sandbox::Landlock => Level::Landlock,
+            Sandbox::Off => Level::Off,
+        },
+        timeout: Duration::from_secs(set.timeout.into()),
+        allow: set.allow.clone(),
+        read: set.read.iter().map(PathBuf::from).collect(),
+        limits: Limits {
+            memory: u64::from(set.memory_mib) << 20,
+            processes: set.max_processes.into(),
+            ..Limits::default()
+        },
+        path: std::env::split_paths(&value("PATH").unwrap_or_default()).collect(),
+        home: value("HOME").map(PathBuf::from),
+        env: env.collect(),
+        variables: of_toolchains.collect(),
+        program: None,
+    }
+}

@@ -1,0 +1,388 @@
+//! `exec`: commands in the sandbox of a server that runs.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use samovar_model_server::{Rule, When, call, say};
+use samovar_testkit::{EventStream, Program, Serving};
+use serde_json::{Value, json};
+
+use crate::setup::{last, with_model};
+
+const SERVE: [&str; 2] = ["--data-dir", "data"];
+
+/// A command, further arguments, and a piece of its result.
+type Row<'a> = (&'a str, Value, &'a str);
+
+fn rows() -> Vec<Row<'static>> {
+    vec![
+        (
+            "echo out; echo err >&2",
+            json!({}),
+            "exit code 0\nstdout:\nout\nstderr:\nerr",
+        ),
+        ("exit 3", json!({}), "exit code 3"),
+        ("kill -9 $$", json!({}), "ended by signal 9"),
+        ("pwd; echo $HOME", json!({"cwd": "below"}), "/below\n"),
+        ("ls", json!({"cwd": "../"}), "outside"),
+        ("ls", json!({"cwd": "missing"}), "cwd cannot be entered"),
+        (
+            "sleep 60",
+            json!({"timeout_s": 1}),
+            "ended after 1 s, its limit",
+        ),
+        (
+            "printf '\\033[31mred\\033[0m\\n'",
+            json!({}),
+            "stdout:\nred",
+        ),
+        (
+            "cat data/token; ls data",
+            json!({}),
+            "exit code 0\nstderr:\ncat: data/token: No such file",
+        ),
+        (
+            "cat data/../secret.txt; echo x > made.txt",
+            json!({}),
+            "exit code 0",
+        ),
+        (
+            "env | cut -d= -f1 | sort | grep -c API_KEY",
+            json!({}),
+            "exit code 1\nstdout:\n0",
+        ),
+        ("echo $SAMOVAR_CALL_ID | wc -w", json!({}), "stdout:\n1"),
+        (
+            "echo x > samovar.toml",
+            json!({}),
+            "it is called samovar.toml.from-exec now",
+        ),
+        (
+            "rm AGENTS.md && echo x > AGENTS.md",
+            json!({}),
+            "it is called AGENTS.md.from-exec now",
+        ),
+        (
+            "echo x >> docs/AGENTS.md",
+            json!({}),
+            "Read-only file system",
+        ),
+        ("true\0", json!({}), "NUL character"),
+        (
+            "exec 3<>/dev/tcp/127.0.0.1/9 && echo open",
+            json!({}),
+            "exit code 1",
+        ),
+    ]
+}
+
+/// The results of a turn's calls, in order.
+fn results(prompt: &Value) -> Vec<String> {
+    let messages = prompt["messages"].as_array().unwrap().iter();
+    let results = messages.filter(|message| message["role"] == "tool");
+    results
+        .map(|result| result["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn exec(command: &str, more: &Value) -> Value {
+    let mut args = json!({ "command": command });
+    args.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    args
+}
+
+async fn turn(server: &Serving) -> Value {
+    server.ok("createSession", json!({"sessionId": "s"})).await;
+    let post = json!({"sessionId": "s", "messageId": "m", "content": "go"});
+    let mut stream = server.stream(post).await;
+    last(&stream.rest().await).clone()
+}
+
+// proves TL-2, TL-6, TL-18
+#[tokio::test]
+async fn a_command_runs_in_the_sandbox_and_the_model_reads_what_became_of_it() {
+    let rows = rows();
+    let mut calls = call("list_dir", json!({}));
+    for (command, more, _) in &rows {
+        calls = calls.and_call("exec", exec(command, more));
+    }
+    let (program, model) = with_model([Rule::from(calls), Rule::from(say("done"))]).await;
+    let program = program
+        .set("PATH", "/usr/bin:/bin")
+        .set("OPENAI_API_KEY", "sk-a-key-of-ours");
+    program.file("below/x", "").file("secret.txt", "mine");
+    program.file("docs/AGENTS.md", "Speak plainly.");
+    symlink("docs/AGENTS.md", program.folder().join("AGENTS.md")).unwrap();
+    let server = program
+        .serve(&[&SERVE[..], &["--approval", "auto"]].concat())
+        .await;
+
+    assert_eq!(turn(&server).await["type"], "completed");
+
+    let found = results(model.prompts()[1].body());
+    assert_eq!(found.len(), rows.len() + 1);
+    for ((command, _, expected), result) in rows.iter().zip(&found[1..]) {
+        assert!(result.contains(expected), "{command}: {result}");
+    }
+    assert!(program.folder().join("made.txt").exists());
+    assert!(!program.folder().join("samovar.toml").exists());
+    assert!(program.folder().join("samovar.toml.from-exec").exists());
+    let link = fs::read_link(program.folder().join("AGENTS.md")).unwrap();
+    assert_eq!(link, PathBuf::from("docs/AGENTS.md"));
+}
+
+// proves TL-2
+#[tokio::test]
+async fn an_output_that_is_too_long_is_shown_in_part_and_can_be_read_whole() {
+    let calls = call("exec", json!({"command": "seq 100000; echo end"}));
+    let (program, model) = with_model([Rule::from(calls), Rule::from(say("done"))]).await;
+    let server = program
+        .serve(&[&SERVE[..], &["--approval", "auto"]].concat())
+        .await;
+    assert_eq!(turn(&server).await["type"], "completed");
+
+    let shown = &results(model.prompts()[1].body())[0];
+
+    assert!(shown.len() < 70 * 1024, "{}", shown.len());
+    assert!(shown.contains("stdout:\n1\n2\n") && shown.contains("\n100000\nend"));
+    assert!(shown.contains("bytes are left out here]"));
+    let (_, name) = shown.rsplit_once("[all of it: read_file ").unwrap();
+    let name = name.trim_end_matches(']');
+    let read = json!({"args": {"path": name, "offset": 50_000, "limit": 1}});
+    let request = server.request(reqwest::Method::POST, "/api/tools/read_file/call");
+    let read = server.answer(request.json(&read)).await;
+    assert!(read.body.to_string().contains("50000"), "{}", read.body);
+}
+
+/// The calls that wait for a decision, once there is one.
+async fn asked(server: &Serving) -> Value {
+    loop {
+        let listed = server.get("/api/approvals").await;
+        match listed.body["items"].get(0) {
+            Some(item) => return item.clone(),
+            None => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+}
+
+async fn decide(server: &Serving, asked: &Value, decision: &str) {
+    let path = format!("/api/approvals/{}", asked["id"].as_str().unwrap());
+    let request = server.request(reqwest::Method::POST, &path);
+    let request = request.json(&json!({"decision": decision}));
+    assert_eq!(server.answer(request).await.status, 200);
+}
+
+// proves TL-4, TL-5, TL-7
+#[tokio::test]
+async fn what_reads_runs_unasked_and_what_a_person_allowed_always_is_not_asked_again() {
+    let runs = |command: &str| {
+        call("exec", json!({ "command": command })).when(When::ToolResultsSinceUser(0))
+    };
+    let one = |command: &str| call("exec", json!({"command": command}));
+    let script = [
+        runs("ls && cat notes.txt | wc -l"),
+        Rule::from(one("mkdir -p made")),
+        Rule::from(one("mkdir -p made/again && ls")),
+        Rule::from(one("touch $(echo evil)")),
+        Rule::from(say("done")),
+    ];
+    let (program, model) = with_model(script).await;
+    program.file("notes.txt", "tea\n");
+    let server = program.serve(&SERVE).await;
+    server.ok("createSession", json!({"sessionId": "s"})).await;
+    let post = json!({"sessionId": "s", "messageId": "m", "content": "go"});
+    let mut stream = server.stream(post).await;
+
+    let first = asked(&server).await;
+    assert_eq!(first["args"]["command"], "mkdir -p made");
+    assert_eq!(first["grant"]["programs"], json!(["mkdir"]));
+    assert_eq!(first["preview"], "$ mkdir -p made");
+    decide(&server, &first, "always").await;
+    let second = loop {
+        let found = asked(&server).await;
+        if found["id"] != first["id"] {
+            break found;
+        }
+    };
+    assert_eq!(second["args"]["command"], "touch $(echo evil)");
+    assert!(second["grant"].is_null(), "{second}");
+    decide(&server, &second, "deny").await;
+    stream.rest().await;
+
+    let found = results(model.prompts()[4].body());
+    assert!(
+        found[0].contains("stdout:\n") && found[0].contains('1'),
+        "{found:?}"
+    );
+    assert!(program.folder().join("made/again").exists());
+    assert!(!program.folder().join("evil").exists());
+    let rules = server.get("/api/rules").await;
+    assert_eq!(rules.body[0]["programs"], json!(["mkdir"]));
+}
+
+/// Waits until a command has made this file.
+async fn made(program: &Program, name: &str) {
+    while !program.folder().join(name).exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+// proves TL-6, TL-18, DU-5, DU-18
+#[tokio::test]
+async fn a_command_dies_with_its_server_and_is_never_run_again() {
+    let command = "echo once >> effects; echo x > agents; echo x > SOUL.md; \
+                   (setsid sleep 600 &); touch began; sleep 600; echo twice >> effects";
+    let calls = call("exec", json!({ "command": command }));
+    let (program, model) = with_model([Rule::from(calls), say("done").forever()]).await;
+    let serve = [&SERVE[..], &["--approval", "auto"]].concat();
+    let server = program.serve(&serve).await;
+    server.ok("createSession", json!({"sessionId": "s"})).await;
+    let post = json!({"sessionId": "s", "messageId": "m", "content": "go"});
+    let stream: EventStream = server.stream(post.clone()).await;
+    made(&program, "began").await;
+    server.kill().await;
+    drop(stream);
+
+    let server = program.serve(&serve).await;
+
+    // What the command made is not trusted by its name, and nothing of it lives.
+    let at = |name: &str| program.folder().join(name);
+    for name in ["agents", "SOUL.md"] {
+        assert!(!at(name).exists(), "{name}");
+        assert!(at(&format!("{name}.from-exec")).exists(), "{name}");
+    }
+    let folder = program.folder();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let cwds = entries.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
+    let own = fs::read_link(format!("/proc/{}/cwd", server.pid().as_raw_pid())).unwrap();
+    assert_eq!(
+        cwds.filter(|cwd| cwd.starts_with(&folder) && *cwd != own)
+            .count(),
+        0
+    );
+    let mut stream = server.stream(post).await;
+    stream.rest().await;
+    let found = results(model.prompts().last().unwrap().body());
+    assert!(found[0].contains("outcome unknown"), "{found:?}");
+    assert_eq!(fs::read_to_string(at("effects")).unwrap(), "once\n");
+}
+
+// proves TL-6, DU-10
+#[tokio::test]
+async fn a_cancelled_turn_takes_its_command_down() {
+    let command = "(setsid sleep 600 &); touch began; trap '' TERM; while :; do sleep 1; done";
+    let calls = call("exec", json!({ "command": command }));
+    let (program, _model) = with_model([Rule::from(calls), say("done").forever()]).await;
+    let server = program
+        .serve(&[&SERVE[..], &["--approval", "auto"]].concat())
+        .await;
+    server.ok("createSession", json!({"sessionId": "s"})).await;
+    let post = json!({"sessionId": "s", "messageId": "m", "content": "go"});
+    let mut stream = server.stream(post).await;
+    made(&program, "began").await;
+
+    server.ok("cancel", json!({"sessionId": "s"})).await;
+
+    stream.rest().await;
+    let is_left = || {
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let mut commands = entries.filter_map(|it| fs::read(it.path().join("environ")).ok());
+        let mark = format!("HOME={}", program.folder().display());
+        commands.any(|env| {
+            let env = String::from_utf8_lossy(&env).into_owned();
+            env.contains("SAMOVAR_CALL_ID") && env.contains(&mark)
+        })
+    };
+    while is_left() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Runs a command over these files in the sandbox, with this test's `PATH` and toolchains; its result.
+async fn in_project(files: &[(&str, &str)], command: &str) -> String {
+    let args = json!({"command": command, "timeout_s": 300});
+    let (program, model) =
+        with_model([Rule::from(call("exec", args)), Rule::from(say("done"))]).await;
+    let own = |name: &str| std::env::var_os(name)?.into_string().ok();
+    let home = PathBuf::from(own("HOME").unwrap_or_default());
+    let mut program = program.set("PATH", &own("PATH").unwrap_or_default());
+    let toolchains = [
+        ("RUSTUP_HOME", ".rustup"),
+        ("CARGO_HOME", ".cargo"),
+        ("PYENV_ROOT", ".pyenv"),
+    ];
+    for (name, place) in toolchains {
+        let folder = own(name).map_or_else(|| home.join(place), PathBuf::from);
+        if folder.is_dir() {
+            program = program.set(name, folder.to_str().unwrap());
+        }
+    }
+    for (name, content) in files {
+        program.file(name, content);
+    }
+    let server = program
+        .serve(&[&SERVE[..], &["--approval", "auto"]].concat())
+        .await;
+    assert_eq!(turn(&server).await["type"], "completed");
+    results(model.prompts()[1].body()).swap_remove(0)
+}
+
+// proves TL-6
+#[tokio::test]
+async fn a_rust_project_is_built_and_tested_in_the_sandbox() {
+    let files = [
+        (
+            "Cargo.toml",
+            "[package]\nname = \"tea\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+        ),
+        (
+            "src/lib.rs",
+            "pub fn cups() -> u8 { 3 }\n#[test]\nfn there_are_three() { assert_eq!(cups(), 3); }\n",
+        ),
+    ];
+    let command =
+        "cargo build --offline && cargo test --offline && cargo fmt --check; cargo --version";
+    let result = in_project(&files, command).await;
+    assert!(result.contains("test there_are_three ... ok"), "{result}");
+}
+
+// proves TL-6
+#[tokio::test]
+async fn needs_npm_a_node_project_is_tested_in_the_sandbox() {
+    let files = [
+        (
+            "package.json",
+            "{\"name\": \"tea\", \"scripts\": {\"test\": \"node --test\"}}",
+        ),
+        (
+            "tea.test.js",
+            "const {test} = require('node:test'); const http = require('node:http');\n\
+            test('a server answers', (_, done) => { const s = http.createServer((_, r) => r.end('tea'));\n\
+            s.listen(0, '127.0.0.1', () => http.get({port: s.address().port}, () => { s.close(); done(); })); });\n",
+        ),
+    ];
+    let result = in_project(&files, "npm test").await;
+    assert!(
+        result.starts_with("exit code 0") && result.contains("# pass 1"),
+        "{result}"
+    );
+}
+
+// proves TL-6
+#[tokio::test]
+async fn needs_python_a_python_project_is_tested_in_the_sandbox() {
+    let files = [(
+        "test_tea.py",
+        "import unittest, tempfile, subprocess\nclass Tea(unittest.TestCase):\n    def test_it(self):\n        \
+         tempfile.NamedTemporaryFile()\n        self.assertEqual(subprocess.check_output(['echo', 'tea']), b'tea\\n')\n",
+    )];
+    let result = in_project(&files, "python3 -m unittest -v").await;
+    assert!(
+        result.starts_with("exit code 0") && result.contains("OK"),
+        "{result}"
+    );
+}

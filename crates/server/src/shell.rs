@@ -1,0 +1,110 @@
+//! What commands run in: the sandbox of this data directory and its workspace.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_sandbox::cage::{CageSettings, Cages, Level, put_aside_after_kill};
+use samovar_sandbox::wait_until_free;
+use samovar_tools::{ExecSettings, OutputStore, ReadOnly, Shell, Workspace};
+
+use crate::config::{Config, ExecConfig};
+use crate::error::OpenError;
+use crate::folder;
+
+/// Held shared by each command that runs.
+const LOCK: &str = "exec.lock";
+/// What names of the workspace were missing when commands ran.
+const NOTE: &str = "exec.missing";
+/// Outputs that are too long for a result.
+const OUTPUTS: &str = "outputs";
+/// How long a start waits for the commands of a server that was killed, which end with it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The sandbox; nothing is tried yet.
+pub(crate) fn of(config: &Config) -> Option<Arc<Shell>> {
+    let exec = config.exec.as_ref()?;
+    let allow = exec.allow.as_ref();
+    let allow = allow.map_or_else(ReadOnly::built_in, |allow| {
+        ReadOnly::of(allow.iter().map(String::as_str))
+    });
+    let dir = &config.data_dir;
+    Some(Arc::new(Shell::new(ExecSettings {
+        cages: CageSettings {
+            lock: Some(dir.join(LOCK)),
+            note: Some(dir.join(NOTE)),
+            ..cages(config, exec)
+        },
+        allow,
+        timeout: exec.timeout,
+        limits: exec.limits,
+        env: exec.env.clone(),
+    })))
+}
+
+/// What would hold commands on this machine, and what is missing for it; `None` where a configuration
+/// has no commands. Needs no data directory, and blocks for some milliseconds.
+pub fn try_sandbox(config: &Config) -> Option<(Level, Result<(), String>)> {
+    let exec = config.exec.as_ref()?;
+    let tried = Cages::new(cages(config, exec)).map_err(|error| error.to_string());
+    let tried = tried.and_then(|cages| cages.probe().map_err(|shortage| shortage.to_string()));
+    Some((exec.level, tried))
+}
+
+/// Cages without what they need of the data directory.
+fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
+    let protected = folder::protected(config);
+    // A person's git writes its folder; what in it names programs stays as it is.
+    let kept = protected.read_only.into_iter();
+    let kept = kept.filter(|path| path != Path::new(".git"));
+    let of_git = [".git/config", ".git/hooks"].map(PathBuf::from);
+    // Of a worktree it is a file, which says where the rest is.
+    let git = Path::new(".git");
+    let is_file = config.workspace.join(git).is_file();
+    let of_git = of_git.into_iter().chain(is_file.then(|| git.to_owned()));
+    CageSettings {
+        level: exec.level,
+        workspace: config.workspace.clone(),
+        path: exec.path.clone(),
+        home: exec.home.clone(),
+        variables: exec.variables.clone(),
+        read: exec.read.clone(),
+        hidden: protected.hidden,
+        kept: kept.chain(of_git).collect(),
+        lock: None,
+        note: None,
+        program: exec.program.clone(),
+    }
+}
+
+/// The same workspace with a folder for outputs that are too long for a result.
+pub(crate) fn with_outputs(workspace: Workspace, config: &Config) -> Workspace {
+    match OutputStore::open(config.data_dir.join(OUTPUTS)) {
+        Ok(outputs) => workspace.with_outputs(outputs),
+        Err(error) => {
+            tracing::warn!(%error, "long outputs of commands are not kept");
+            workspace
+        }
+    }
+}
+
+/// Waits for the commands of an earlier run to end, and puts aside what they made that is trusted by
+/// its name (DU-18).
+///
+/// # Errors
+/// They do not end, or what they left cannot be looked at.
+pub(crate) fn after_others(config: &Config) -> Result<(), OpenError> {
+    let dir = &config.data_dir;
+    let failed = |source| OpenError::Commands {
+        dir: dir.clone(),
+        source,
+    };
+    wait_until_free(&dir.join(LOCK), PATIENCE).map_err(failed)?;
+    for path in put_aside_after_kill(&dir.join(NOTE)).map_err(failed)? {
+        tracing::warn!(
+            ?path,
+            "a command made a file that is trusted by its name; it was renamed"
+        );
+    }
+    Ok(())
+}
