@@ -335,6 +335,7 @@ impl<'a> Reader<'a> {
             "path" => format!("{QUOTED}|{path}"),
             "place" => format!("{QUOTED}|{path}|{name}"),
             "folder" => format!("{QUOTED}|{folder}"),
+            "url" => r"https?://[^\s]*[^\s.,:;!?…。！？]".to_owned(),
             "word" => name.to_owned(),
             "quoted" => QUOTED.to_owned(),
             "text" => ".+?".to_owned(),

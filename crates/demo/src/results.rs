@@ -32,6 +32,7 @@ pub(crate) fn read(
     match tool {
         "list_dir" => entries(language, text, values),
         "read_file" => lines(language, path, text, values),
+        "web_fetch" => page(language, args, text, values),
         "search_files" => matches(language, text, values),
         "ask_user" if is_blank(text) => return Err("no_answer"),
         "ask_user" => put(values, "answer", text),
@@ -47,6 +48,18 @@ pub(crate) fn read(
         _ => put(values, "result", text),
     }
     Ok(())
+}
+
+/// A page: below the line that says where it is from, its title and its text.
+fn page(language: Language, args: &Map<String, Value>, text: &str, values: &mut Values) {
+    let (mark, text) = text.split_once('\n').unwrap_or((text, ""));
+    let from = mark
+        .strip_prefix("[from ")
+        .and_then(|mark| mark.split_once(';'));
+    let asked = args.get("url").and_then(Value::as_str).unwrap_or_default();
+    put(values, "page", from.map_or(asked, |(address, _)| address));
+    let all = text.trim().lines().map(str::to_owned).collect();
+    put(values, "lines", bounded_lines(language, all));
 }
 
 /// What another agent has said last.
