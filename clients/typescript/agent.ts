@@ -290,6 +290,11 @@ export interface SessionInfo {
   agent: string;
   /** The approval level of its turns; absent if that is the server's. */
   approval?: string;
+  /**
+   * Whether text from outside may be in it, such as a web page: then a person is asked before
+   * a tool sends data out.
+   */
+  tainted?: boolean;
   /** The creation time, in milliseconds since 1970. */
   createdAt: number;
   /** The time of the last change, in milliseconds since 1970. */

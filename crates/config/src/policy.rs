@@ -32,6 +32,11 @@ pub struct PolicyRule {
     /// What the person is doing, as in `agent_modes`; by default anything.
     #[schemars(with = "String", example = &"settings", length(min = 1, max = 64), extend("x-widens" = true))]
     pub mode: Option<String>,
+    /// Whether a rule that allows also allows what is asked about at every level: a command with the
+    /// network or without a sandbox, and what can send data out of a session that has read text from
+    /// outside.
+    #[schemars(with = "bool", example = true, extend("x-widens" = true))]
+    pub sends: Option<bool>,
 }
 
 /// What becomes of the calls that a rule fits.

@@ -80,6 +80,10 @@ pub struct Grant {
     /// `cargo test`. Empty for a tool that runs no commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
+    /// Whether it was given after the session had read text from outside. Only such a grant covers calls
+    /// that a person decides about for that reason (TL-10).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }
 
 impl Grant {
@@ -89,6 +93,7 @@ impl Grant {
             == (&wanted.tool, &wanted.identity, &wanted.folder);
         let has = |program| self.programs.contains(program);
         is_same
+            && self.tainted >= wanted.tainted
             && wanted.programs.is_empty() == self.programs.is_empty()
             && wanted.programs.iter().all(has)
     }
@@ -227,10 +232,14 @@ impl fmt::Display for Grant {
             let before = if at == 0 { ": " } else { ", " };
             write!(f, "{before}{}", visible(program))?;
         }
-        match &self.folder {
-            Some(folder) => write!(f, " in {}", visible(folder)),
-            None => Ok(()),
+        if let Some(folder) = &self.folder {
+            write!(f, " in {}", visible(folder))?;
         }
+        f.write_str(if self.tainted {
+            ", after text from outside too"
+        } else {
+            ""
+        })
     }
 }
 

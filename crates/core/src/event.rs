@@ -84,7 +84,7 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
     },
-    /// The session's model, title or approval level changed.
+    /// The session's model, title or approval level changed, or text from outside came into it.
     SessionChanged {
         /// The new model, by its requested name; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,6 +98,9 @@ pub enum Kind {
         /// The new approval level; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
+        /// Whether text from outside may be in it from now on (TL-10).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tainted: bool,
     },
     /// The session was deleted; none of its data may reappear (AS-19).
     SessionClosed,

@@ -47,7 +47,7 @@ pub enum Change {
         /// When.
         at: Millis,
     },
-    /// The session's model, title or approval level changed.
+    /// The session's model, title or approval level changed, or text from outside came into it.
     Set {
         /// The new model; `None` if unchanged.
         model: Option<String>,
@@ -57,6 +57,8 @@ pub enum Change {
         title: Option<Title>,
         /// The new approval level; `None` if unchanged.
         approval: Option<Approval>,
+        /// Whether text from outside may be in it from now on.
+        tainted: bool,
         /// When.
         at: Millis,
     },
@@ -141,6 +143,8 @@ pub struct SessionRow {
     pub system_prompt: Option<SystemPrompt>,
     /// The approval level of its turns; `None` for the server's.
     pub approval: Option<Approval>,
+    /// Whether text from outside may be in it (TL-10).
+    pub tainted: bool,
     /// The client's metadata.
     pub metadata: Map<String, Value>,
     /// When it was made.

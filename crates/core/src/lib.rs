@@ -58,7 +58,8 @@ pub use samovar_points::{failpoint, plant, planted};
 pub use situation::{AgentMode, PostedContext, Situation};
 pub use title::Title;
 pub use tool::{
-    Approval, Asks, CallContext, CallFacts, Closer, Effect, Probed, ToolReply, ToolSpec, Toolset,
+    Approval, Asks, CallContext, CallFacts, Closer, Effect, OutsideText, Probed, Sends, ToolReply,
+    ToolSpec, Toolset,
 };
 
 /// A boxed future: the return type of the ports.

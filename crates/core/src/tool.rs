@@ -38,6 +38,28 @@ pub struct CallFacts {
     pub programs: Option<Vec<String>>,
     /// Those of them that a person can allow together with it; `None` if it can only be allowed once.
     pub grants: Option<Vec<String>>,
+    /// What its result holds from outside the workspace; `None` if nothing.
+    pub outside: Option<OutsideText>,
+    /// Where it can send data to; `None` if nowhere.
+    pub sends: Option<Sends>,
+}
+
+/// Text from outside the workspace, which taints a session (TL-10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutsideText {
+    /// Any text.
+    Plain,
+    /// The results of a search. An address that is a line of its own was found by it.
+    Search,
+}
+
+/// Where a call can send data to, so that in a tainted session a person is asked first (TL-10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sends {
+    /// Anywhere.
+    Anywhere,
+    /// To the host of this address only.
+    ToHostOf(String),
 }
 
 /// The reasons for which a call needs approval, or is refused, below [`Approval::Auto`]. Each
@@ -186,6 +208,9 @@ pub struct CallContext {
     /// What a person was shown of the call ([`Preview::foreseen`]) when they allowed it; a tool that
     /// finds something else does nothing.
     pub approved: Option<Value>,
+    /// Whether the session had read text from outside before, so that the call sends nothing to hosts
+    /// that the gate has not seen (TL-10).
+    pub tainted: bool,
 }
 
 /// Maximum length of a UI event's payload as JSON text, in bytes; a longer one is not shown.

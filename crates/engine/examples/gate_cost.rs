@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 identity: None,
                 folder: Some(format!("src/folder-{number}")),
                 programs: Vec::new(),
+                tainted: false,
             },
             workspace: "here".to_owned(),
             made_at: Millis(0),
@@ -50,6 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             program: None,
             level: None,
             mode: None,
+            sends: false,
         })
     });
     let policy = Policy::new(policy.collect::<Result<_, _>>()?);
@@ -74,6 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         identity: None,
         reach: Some(&reach),
         facts: None,
+        spreads: None,
         mode: None,
     };
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use samovar_core::approval::PolicyVerdict;
 use samovar_core::tool::Origin;
-use samovar_core::{Approval, CallFacts, Effect, Grant, Grounds, Reach, Rule, ToolSpec};
+use samovar_core::{Approval, CallFacts, Effect, Grant, Grounds, Reach, Rule, Sends, ToolSpec};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -35,6 +35,9 @@ pub struct Subject<'a> {
     pub facts: Option<&'a CallFacts>,
     /// What the person is doing, as in [`AgentMode`](samovar_core::AgentMode).
     pub mode: Option<&'a str>,
+    /// Why a person decides about it after the session has read text from outside, at every level
+    /// (TL-10); follows the tool's name.
+    pub spreads: Option<&'a str>,
 }
 
 /// What people and the configuration have said before about calls like this one.
@@ -61,16 +64,16 @@ pub fn judge(level: Approval, subject: &Subject<'_>, known: &Known<'_>) -> Verdi
             return Verdict::Deny(why);
         }
         (_, Verdict::Deny(why)) => return Verdict::Deny(why),
-        (Some(rule), by_level) if rule.verdict == PolicyVerdict::Allow => {
+        (Some(rule), by_level) if rule.allows(subject) => {
             let is_asked = matches!(by_level, Verdict::Ask(_));
             return Verdict::Allow(is_asked.then(|| Grounds::Policy(rule.name.clone())));
         }
-        (Some(rule), _) => format!(
+        (Some(rule), _) if rule.verdict == PolicyVerdict::Ask => format!(
             "{name} asks because of the configuration (tools.policy.{})",
             rule.name
         ),
-        (None, Verdict::Ask(why)) => why,
-        (None, allowed) => return allowed,
+        (_, Verdict::Ask(why)) => why,
+        (_, allowed) => return allowed,
     };
     match granted(subject, known) {
         Some(grounds) => Verdict::Allow(Some(grounds)),
@@ -84,17 +87,20 @@ fn by_level(level: Approval, subject: &Subject<'_>) -> Verdict {
     let name = &spec.name;
     let asks = facts.map_or(spec.asks, |facts| facts.asks);
     match (level, asks) {
-        (Approval::Auto | Approval::Supervised, _)
-            if let Some(why) = facts.and_then(|facts| facts.insists) =>
-        {
-            Verdict::Ask(format!("{name} {why}"))
-        }
-        (Approval::Auto, _) | (_, None) => Verdict::Allow(None),
-        (Approval::ReadOnly, _) if spec.effect == Effect::Read => Verdict::Allow(None),
-        (Approval::ReadOnly, Some(asks)) => Verdict::Deny(format!(
+        (Approval::ReadOnly, Some(asks)) if spec.effect != Effect::Read => Verdict::Deny(format!(
             "{name} {}, and the approval level is read-only",
             asks.read_only
         )),
+        _ if let Some(why) = facts.and_then(|facts| facts.insists) => match level {
+            Approval::ReadOnly => {
+                Verdict::Deny(format!("{name} {why}, and the approval level is read-only"))
+            }
+            Approval::Auto | Approval::Supervised => Verdict::Ask(format!("{name} {why}")),
+        },
+        _ if let Some(why) = subject.spreads => Verdict::Ask(format!(
+            "{name} {why}, and this session has read text from outside"
+        )),
+        (Approval::Auto | Approval::ReadOnly, _) | (_, None) => Verdict::Allow(None),
         (Approval::Supervised, Some(asks)) => Verdict::Ask(format!("{name} {}", asks.supervised)),
     }
 }
@@ -111,10 +117,16 @@ fn granted(subject: &Subject<'_>, known: &Known<'_>) -> Option<Grounds> {
 }
 
 /// What a person can allow together with a call: the calls of the same tool in the same folder, with
-/// the same programs. `None` for a file that instructs agents, and for a command whose programs can
-/// run any other: each is asked about.
+/// the same programs. `None` for a file that instructs agents, for a command whose programs can run any
+/// other, and for a host that is asked about because of what the session has read: each is decided by
+/// itself.
 pub fn grant(subject: &Subject<'_>) -> Option<Grant> {
     if subject.reach.is_some_and(|reach| reach.instructs) {
+        return None;
+    }
+    // A person who allows one host has not allowed every other.
+    let to_any_host = |facts: &CallFacts| matches!(facts.sends, Some(Sends::ToHostOf(_)));
+    if subject.spreads.is_some() && subject.facts.is_some_and(to_any_host) {
         return None;
     }
     let programs = match subject.facts {
@@ -126,6 +138,7 @@ pub fn grant(subject: &Subject<'_>) -> Option<Grant> {
         tool: subject.spec.name.clone(),
         identity: subject.identity.map(str::to_owned),
         folder: subject.reach.map(|reach| reach.folder().to_owned()),
+        tainted: subject.spreads.is_some(),
     })
 }
 
@@ -228,6 +241,7 @@ mod tests {
             reach,
             facts: None,
             mode: None,
+            spreads: None,
         }
     }
 
@@ -263,6 +277,49 @@ mod tests {
         for (level, asks, effect, expected) in rows {
             let verdict = judged(level, &spec(asks, effect));
             assert_eq!(verdict, expected, "{level:?} {asks:?} {effect:?}");
+        }
+    }
+
+    // proves TL-4, TL-10
+    #[test]
+    fn what_sends_is_asked_about_at_every_level_and_a_rule_allows_it_only_where_it_says_so() {
+        use PolicyVerdict::{Allow, Deny};
+        let (plain, allow, deny) = (
+            Vec::new(),
+            rule(Allow, "tool", None),
+            rule(Deny, "t*", None),
+        );
+        let sends = PolicyRule {
+            sends: true,
+            ..allow.clone()
+        };
+        let (network, none) = (Some("would use the network"), None);
+        let outside = Some("can send data out");
+        // What it insists on, what it could spread, the rules, and what becomes of it at each level.
+        let rows = [
+            (network, none, plain.clone(), "aad"),
+            (network, none, vec![allow.clone()], "aad"),
+            (network, none, vec![sends.clone()], "rrd"),
+            (network, none, vec![allow.clone(), sends.clone()], "rrd"),
+            (network, none, vec![sends.clone(), deny.clone()], "ddd"),
+            (none, outside, plain.clone(), "aaa"),
+            (none, outside, vec![allow.clone()], "aaa"),
+            (none, outside, vec![sends.clone()], "rrr"),
+            (none, none, plain, "rrr"),
+        ];
+        let reads = spec(None, Effect::Read);
+        for (insists, spreads, rules, expected) in rows {
+            let facts = CallFacts {
+                insists,
+                ..CallFacts::default()
+            };
+            let subject = Subject {
+                facts: Some(&facts),
+                spreads,
+                ..subject(&reads, None)
+            };
+            let policy = Policy::new(rules);
+            assert_eq!(by_levels(&policy, &subject), expected, "{policy:?}");
         }
     }
 
@@ -333,6 +390,7 @@ mod tests {
             program: None,
             level: None,
             mode: None,
+            sends: false,
         }
     }
 
@@ -356,13 +414,17 @@ mod tests {
             mode,
             ..subject(spec, Some(&reach))
         };
+        by_levels(&policy, &subject)
+    }
+
+    fn by_levels(policy: &Policy, subject: &Subject<'_>) -> String {
         let known = Known {
-            policy: &policy,
+            policy,
             grants: &[],
             rules: &[],
         };
         let levels = [Approval::Auto, Approval::Supervised, Approval::ReadOnly];
-        let said = levels.map(|level| match judge(level, &subject, &known) {
+        let said = levels.map(|level| match judge(level, subject, &known) {
             Verdict::Allow(_) => 'r',
             Verdict::Ask(_) => 'a',
             Verdict::Deny(_) => 'd',

@@ -31,6 +31,7 @@ mod rules;
 mod runner;
 mod session;
 mod settings;
+mod taint;
 mod toolbox;
 pub mod turn;
 

@@ -24,6 +24,19 @@ pub struct PolicyRule {
     pub level: Option<Approval>,
     /// What the person is doing; `None` fits every mode.
     pub mode: Option<String>,
+    /// Whether a rule that allows also allows what is asked about at every level: the network for a
+    /// command, a command without a sandbox, and what could send data out of a session that has read
+    /// text from outside.
+    pub sends: bool,
+}
+
+impl PolicyRule {
+    /// Whether it lets a call that it fits run unasked.
+    pub(crate) fn allows(&self, subject: &Subject<'_>) -> bool {
+        let insists = subject.facts.is_some_and(|facts| facts.insists.is_some());
+        self.verdict == PolicyVerdict::Allow
+            && (self.sends || !insists && subject.spreads.is_none())
+    }
 }
 
 /// A name or a path with wildcards: `*` and `?` stop at a `/`, `**` does not.
@@ -85,7 +98,7 @@ impl Policy {
                 && rule.mode.as_deref().is_none_or(|wanted| wanted == mode)
         };
         let fitting = self.rules.iter().filter(fits);
-        fitting.max_by_key(|rule| rule.verdict)
+        fitting.max_by_key(|rule| (rule.verdict, rule.sends))
     }
 }
 

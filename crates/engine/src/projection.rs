@@ -85,11 +85,13 @@ fn change(event: &Event) -> Option<Change> {
             route,
             title,
             approval,
+            tainted,
         } => Some(Change::Set {
             model: model.clone(),
             route: route.clone(),
             title: title.clone(),
             approval: *approval,
+            tainted: *tainted,
             at,
         }),
         Kind::SessionClosed => Some(Change::Close),
@@ -228,6 +230,7 @@ pub(crate) fn overlay_session(
                     agent,
                     system_prompt,
                     approval,
+                    tainted: false,
                     metadata,
                     created_at: at,
                     updated_at: at,
@@ -243,9 +246,13 @@ pub(crate) fn overlay_session(
                 route,
                 title,
                 approval,
+                tainted,
                 at,
             } => {
                 let model = model.map(|model| (model, route));
+                if let Some(row) = &mut row {
+                    row.tainted |= tainted;
+                }
                 set(row.as_mut(), model, (title, approval), at);
             }
             Change::Close => row = None,

@@ -23,6 +23,7 @@ use crate::memory::Held;
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
 use crate::session::Slots;
+use crate::taint::Taint;
 use crate::turn::{Step, Turn};
 use crate::{delegation, posted, projection};
 
@@ -141,6 +142,8 @@ pub(crate) struct Runner {
     /// The way to its session.
     pub(crate) session: mpsc::Sender<FromTurn>,
     pub(crate) slots: Slots,
+    /// What its session has read from outside.
+    pub(crate) taint: Arc<Taint>,
     /// The account of its tree, if that has a budget.
     pub(crate) purse: Option<Purse>,
     pub(crate) turn: Turn,
@@ -203,6 +206,10 @@ impl Runner {
     }
 
     async fn drive(&mut self) -> Result<RunEnd, Broken> {
+        let posted = self.turn.posted();
+        if posted.is_some_and(|posted| posted.active_tab.is_some() || !posted.tabs.is_empty()) {
+            self.taint();
+        }
         if self.continuation.is_some() {
             self.take_up().await?;
         }
@@ -244,6 +251,20 @@ impl Runner {
                     return Ok(RunEnd::Finished);
                 }
             }
+        }
+    }
+
+    /// Notes that text from outside may be in the session; before the text is (TL-10).
+    fn taint(&mut self) {
+        if self.taint.taint() {
+            let changed = Kind::SessionChanged {
+                model: None,
+                route: None,
+                title: None,
+                approval: None,
+                tainted: true,
+            };
+            self.note_by(Author::System, changed);
         }
     }
 

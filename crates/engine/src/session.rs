@@ -21,6 +21,7 @@ use crate::log::{Draft, Keeping, Log, master};
 use crate::parts::{Parts, refusal, unknown};
 use crate::queue::{Queue, Queued};
 use crate::runner::{FinishedRun, Reply, answer};
+use crate::taint::Taint;
 
 use self::children::FromTurns;
 use self::post::Post;
@@ -107,6 +108,8 @@ struct OpenSession {
     live: LiveTurns,
     /// How many children of turns live.
     slots: Slots,
+    /// What was read from outside.
+    taint: Arc<Taint>,
     transcript: Transcript,
     /// The same as the last turn began, if memory alone has it.
     as_begun: Transcript,
@@ -329,6 +332,7 @@ impl Mailbox {
             route: new_route.clone(),
             title,
             approval,
+            tainted: false,
         };
         let draft = Draft::new(None, Author::User, changed);
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
@@ -421,6 +425,7 @@ impl OpenSession {
             queue: Queue::default(),
             live: LiveTurns::default(),
             slots: Slots::default(),
+            taint: Arc::default(),
             transcript: Transcript::default(),
             as_begun: Transcript::default(),
             model_at: Seq::default(),

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use samovar_core::approval::Previewed;
-use samovar_core::tool::{MAX_UI_EVENT_BYTES, UiEvent};
+use samovar_core::tool::{MAX_UI_EVENT_BYTES, Origin, UiEvent};
 use samovar_core::{
-    Approval, CallContext, CallFacts, Closer, Effect, Error, FileChanges, Future, Grant, Outcome,
-    Probed, Reach, SessionId, Status, ToolCall, ToolReply, ToolSpec, Toolset,
+    Approval, CallContext, CallFacts, CallId, Closer, Effect, Error, FileChanges, Future, Grant,
+    Outcome, OutsideText, Probed, Reach, Sends, SessionId, Status, ToolCall, ToolReply, ToolSpec,
+    Toolset,
 };
 use samovar_locale as locale;
 use serde_json::Value;
@@ -20,6 +21,7 @@ use tokio::task::JoinError;
 use crate::gate::{self, Known, Subject, Verdict};
 use crate::policy::Policy;
 use crate::settings::Settings;
+use crate::taint::Taint;
 
 /// Bytes of a tool's name, at most: what every provider takes.
 const MAX_NAME_BYTES: usize = 64;
@@ -67,6 +69,8 @@ pub(crate) struct Allowed<'a> {
     pub(crate) grants: &'a [Grant],
     /// The name of its mode.
     pub(crate) mode: Option<&'a str>,
+    /// What its session has read from outside.
+    pub(crate) taint: Option<&'a Taint>,
 }
 
 impl Toolbox {
@@ -247,6 +251,15 @@ impl CurrentTools {
         self.tools.contains_key(name)
     }
 
+    /// Whether the tool of this name searches, so that the addresses in its results count as named.
+    pub(crate) fn searches(&self, name: &str) -> bool {
+        let (tool, id) = (self.tools.get(name), CallId::new("any").ok());
+        let outside = tool
+            .zip(id)
+            .and_then(|(tool, id)| tool.outside(&ToolCall::new(id, name, Value::Null)));
+        outside == Some(OutsideText::Search)
+    }
+
     /// Finds the tool of a call and checks the arguments.
     ///
     /// # Errors
@@ -307,7 +320,7 @@ impl Tool {
     ) -> Verdict {
         let reach = self.reach(call, &settings.policy);
         let facts = self.facts(call);
-        let subject = self.subject(reach.as_ref(), facts.as_ref(), allowed.mode);
+        let subject = self.subject(reach.as_ref(), facts.as_ref(), allowed);
         let rules = settings.rules.in_force();
         let known = Known {
             policy: &settings.policy,
@@ -318,24 +331,72 @@ impl Tool {
     }
 
     /// What a person can allow together with a call.
-    pub(crate) fn grant(&self, call: &ToolCall, policy: &Policy) -> Option<Grant> {
+    pub(crate) fn grant(&self, call: &ToolCall, policy: &Policy, taint: &Taint) -> Option<Grant> {
         let reach = self.reach(call, policy);
         let facts = self.facts(call);
-        gate::grant(&self.subject(reach.as_ref(), facts.as_ref(), None))
+        let allowed = Allowed {
+            taint: Some(taint),
+            ..Allowed::default()
+        };
+        gate::grant(&self.subject(reach.as_ref(), facts.as_ref(), &allowed))
     }
 
     fn subject<'a>(
         &'a self,
         reach: Option<&'a Reach>,
         facts: Option<&'a CallFacts>,
-        mode: Option<&'a str>,
+        allowed: &Allowed<'a>,
     ) -> Subject<'a> {
         Subject {
             spec: &self.spec,
             identity: self.identity(),
             reach,
             facts,
-            mode,
+            mode: allowed.mode,
+            spreads: allowed
+                .taint
+                .and_then(|taint| self.spreads(reach, facts, taint)),
+        }
+    }
+
+    /// Why a person decides about a call in a session that has read text from outside; `None` if it
+    /// has not, or if the call can do no harm with it (TL-10).
+    fn spreads(
+        &self,
+        reach: Option<&Reach>,
+        facts: Option<&CallFacts>,
+        taint: &Taint,
+    ) -> Option<&'static str> {
+        if !taint.is_tainted() {
+            return None;
+        }
+        if reach.is_some_and(|reach| reach.instructs) {
+            return Some("would change what instructs agents");
+        }
+        let is_foreign = self.spec.origin != Origin::BuiltIn && self.spec.effect != Effect::Read;
+        let sends = match facts {
+            Some(facts) => facts.sends.as_ref(),
+            None => is_foreign.then_some(&Sends::Anywhere),
+        };
+        match sends? {
+            Sends::ToHostOf(address) if taint.has_named(address) => None,
+            Sends::ToHostOf(_) | Sends::Anywhere => Some("can send data out"),
+        }
+    }
+
+    /// The address of the only host that a call sends to.
+    pub(crate) fn host_address(&self, call: &ToolCall) -> Option<String> {
+        match self.facts(call)?.sends? {
+            Sends::ToHostOf(address) => Some(address),
+            Sends::Anywhere => None,
+        }
+    }
+
+    /// What the result of a call holds from outside the workspace (TL-10).
+    pub(crate) fn outside(&self, call: &ToolCall) -> Option<OutsideText> {
+        match self.facts(call) {
+            Some(facts) => facts.outside,
+            None => (self.spec.origin != Origin::BuiltIn).then_some(OutsideText::Plain),
         }
     }
 

@@ -146,6 +146,7 @@ fn covered(grant: &GrantInfo) -> String {
         identity: None,
         folder: grant.folder,
         programs: grant.programs,
+        tainted: grant.tainted,
     };
     grant.to_string()
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use samovar_core::approval::Previewed;
 use samovar_core::tool::{Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, CallFacts, Closer, Effect, Future, Outcome, Preview, Status, ToolCall,
-    ToolReply, ToolSpec, Toolset,
+    Asks, CallContext, CallFacts, Closer, Effect, Future, Outcome, OutsideText, Preview, Sends,
+    Status, ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use samovar_sandbox::cage::{
     CageSettings, Cages, Channel, Ended, Finish, Job, Level, Limits, Step, Stopper,
@@ -252,6 +252,8 @@ impl Toolset for ExecTool {
             programs: script.as_ref().map(programs),
             // Each use of the network is decided by itself.
             grants: grants.filter(|_| insists.is_none()),
+            outside: insists.map(|_| OutsideText::Plain),
+            sends: insists.map(|_| Sends::Anywhere),
         })
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use samovar_core::situation::Tab;
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing, UiEvent};
 use samovar_core::{
-    CallContext, Closer, Effect, Future, Outcome, PostedContext, ToolCall, ToolReply, ToolSpec,
-    Toolset,
+    CallContext, CallFacts, Closer, Effect, Future, Outcome, OutsideText, PostedContext, Sends,
+    ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,20 @@ impl Toolset for UiTools {
             ),
             look(GET_TABS, "Returns the tabs that the person has open."),
         ]
+    }
+
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        let looks = call.name != OPEN_URL;
+        let opens = || match serde_json::from_value(call.args.clone()) {
+            Ok(OpenUrl { url }) => Sends::ToHostOf(url),
+            Err(_) => Sends::Anywhere,
+        };
+        Some(CallFacts {
+            grants: Some(Vec::new()),
+            outside: looks.then_some(OutsideText::Plain),
+            sends: (!looks).then(opens),
+            ..CallFacts::default()
+        })
     }
 
     fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
@@ -156,6 +170,7 @@ mod tests {
             key: key.clone(),
             posted: posted.map(Arc::new),
             approved: None,
+            tainted: false,
         };
         UiTools.call(ToolCall::new(key, name, args), context).await
     }

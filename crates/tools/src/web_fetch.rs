@@ -9,7 +9,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{CallContext, Future, Outcome, ToolCall, ToolReply, ToolSpec, Toolset};
+use samovar_core::{
+    CallContext, CallFacts, Future, Outcome, OutsideText, Sends, ToolCall, ToolReply, ToolSpec,
+    Toolset,
+};
 use samovar_egress::{Answer, Bounds, Client, Failure, Method, Problem, Request, Target};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -94,8 +97,26 @@ impl Toolset for WebFetchTool {
         vec![self.spec.clone()]
     }
 
-    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {
-        let client = self.client.clone();
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        let sends = match online::arguments::<WebFetch>(call) {
+            Ok(asked) => Sends::ToHostOf(asked.url),
+            Err(_) => Sends::Anywhere,
+        };
+        Some(CallFacts {
+            asks: self.spec.asks,
+            grants: Some(Vec::new()),
+            outside: Some(OutsideText::Plain),
+            sends: Some(sends),
+            ..CallFacts::default()
+        })
+    }
+
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
+        let client = if context.tainted {
+            self.client.staying()
+        } else {
+            self.client.clone()
+        };
         Box::pin(async move {
             let fetched = match online::arguments::<WebFetch>(&call) {
                 Ok(asked) => fetch(&client, asked).await,
@@ -227,6 +248,10 @@ fn unread(failure: &Failure) -> String {
         Problem::ContentType { status, found } => {
             format!("the page answered {status} with {found:?}, which cannot be shown as text")
         }
+        Problem::LeadsElsewhere(target) => format!(
+            "the page has moved to {}; fetch that address to read it",
+            target.expose()
+        ),
         problem => format!("the page was not fetched: {problem}"),
     }
 }

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{CallContext, Future, Outcome, ToolCall, ToolReply, ToolSpec, Toolset};
+use samovar_core::{
+    CallContext, CallFacts, Future, Outcome, OutsideText, ToolCall, ToolReply, ToolSpec, Toolset,
+};
 use samovar_egress::{Answer, Bounds, Client, Failure, Problem};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -73,6 +75,15 @@ impl WebSearchTool {
 impl Toolset for WebSearchTool {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
         vec![self.spec.clone()]
+    }
+
+    fn facts(&self, _call: &ToolCall) -> Option<CallFacts> {
+        Some(CallFacts {
+            asks: self.spec.asks,
+            grants: Some(Vec::new()),
+            outside: Some(OutsideText::Search),
+            ..CallFacts::default()
+        })
     }
 
     fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {

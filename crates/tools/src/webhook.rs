@@ -161,7 +161,8 @@ fn unanswered(effect: Effect, failure: &Failure) -> Outcome {
         | Problem::NoDescriptor { .. }
         | Problem::Broken { .. }
         | Problem::Late { .. }
-        | Problem::Redirects(_) => {}
+        | Problem::Redirects(_)
+        | Problem::LeadsElsewhere(_) => {}
     }
     match (failure.was_sent, effect) {
         (false, _) => Outcome::failed(format!("the webhook was not called: {problem}")),

@@ -116,6 +116,7 @@ impl Session {
             agent,
             system_prompt,
             approval,
+            tainted: false,
             metadata,
             created_at: at,
             updated_at: at,
@@ -151,8 +152,10 @@ impl Session {
                 route,
                 title,
                 approval,
+                tainted,
                 ..
             } => {
+                self.row.tainted |= tainted;
                 self.row.approval = approval.or(self.row.approval);
                 if let Some(model) = model {
                     (self.row.model, self.row.route) = (model, route);

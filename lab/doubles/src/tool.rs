@@ -6,14 +6,15 @@ use std::time::Duration;
 use samovar_core::approval::Previewed;
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, Closer, Effect, Future, Outcome, Preview, Probed, Reach, ToolCall,
-    ToolReply, ToolSpec, Toolset,
+    Asks, CallContext, CallFacts, Closer, Effect, Future, Outcome, Preview, Probed, Reach,
+    ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::Gate;
 
+type Facts = dyn Fn(&Value, Option<Asks>) -> Option<CallFacts> + Send + Sync;
 type Run = dyn Fn(Value, CallContext) -> Future<'static, ToolReply> + Send + Sync;
 
 /// A built-in tool that only reads, asks for no approval and takes any object.
@@ -43,6 +44,7 @@ pub struct TestTool {
     /// Holds the looks for that back, while there is one.
     held: Arc<Mutex<Option<Gate>>>,
     target: Option<String>,
+    facts: Box<Facts>,
 }
 
 impl TestTool {
@@ -63,7 +65,29 @@ impl TestTool {
             seen: None,
             held: Arc::default(),
             target: None,
+            facts: Box::new(|_, asks| {
+                Some(CallFacts {
+                    asks,
+                    grants: Some(Vec::new()),
+                    ..CallFacts::default()
+                })
+            }),
         }
+    }
+
+    /// Nothing is known of its calls but its description: what they say comes from outside, and unless it
+    /// only reads they can send data out.
+    #[must_use]
+    pub fn foreign(mut self) -> Self {
+        self.facts = Box::new(|_, _| None);
+        self
+    }
+
+    /// What its calls say of themselves.
+    #[must_use]
+    pub fn knowing(mut self, facts: fn(&Value) -> CallFacts) -> Self {
+        self.facts = Box::new(move |args, _| Some(facts(args)));
+        self
     }
 
     /// A tool that passes its question on and leaves its calls open.
@@ -167,6 +191,10 @@ impl Toolset for TestTool {
 
     fn target(&self) -> Option<String> {
         self.target.clone()
+    }
+
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        (self.facts)(&call.args, self.spec.asks)
     }
 
     fn reach(&self, call: &ToolCall) -> Option<Reach> {

@@ -202,6 +202,7 @@ fn context() -> CallContext {
         key: CallId::new("call_1").expect("a short id"),
         posted: None,
         approved: None,
+        tainted: false,
     }
 }
 

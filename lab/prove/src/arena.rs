@@ -452,6 +452,10 @@ fn config(model: &ModelServer, world: &World, agent: ChatAgent) -> String {
              effect = \"{effect}\"\n\n"
         )
     };
+    // What they answer comes from outside, so otherwise each call after the first would wait for a person.
+    let sent = |name| {
+        format!("[tools.policy.{name}]\ntool = \"{name}\"\nverdict = \"allow\"\nsends = true\n\n")
+    };
     [
         "[defaults]\nmodel = \"custom/scripted\"\n\n".to_owned(),
         format!("[providers.custom]\napi_base = \"{base}\"\n\n"),
@@ -462,6 +466,8 @@ fn config(model: &ModelServer, world: &World, agent: ChatAgent) -> String {
             "[tools.policy.asked]\ntool = \"{}\"\nverdict = \"ask\"\n\n",
             scene::GRANT
         ),
+        sent(scene::NOTE),
+        sent(scene::PAY),
         format!("[relay]\nmovie_rooms = [\"{}\"]\n\n", rooms::BUILT_IN),
         format!("[chat]\nagent = \"{}\"\n\n", agent.word()),
         format!("[egress]\nallow = [\"{world}\"]\n\n"),

@@ -60,8 +60,8 @@ impl Engine {
         Ok(open)
     }
 
-    /// Takes a person's decision about a call. The first counts. `Always` also makes a rule, which is
-    /// answered.
+    /// Takes a person's decision about a call. The first counts. `Always` then makes a rule, which is
+    /// answered; if the server stops in between, the call runs and there is no rule.
     ///
     /// # Errors
     /// [`Code::UnknownApproval`] when no call waits for it; [`Code::ApprovalDecided`] when somebody
@@ -82,7 +82,7 @@ impl Engine {
         let mut open = self.open_calls().await?.into_iter();
         let open = open.find(|open| open.is(&awaited)).ok_or_else(gone)?;
         let grant = open.asked.as_ref().and_then(|asked| asked.grant.clone());
-        let rule = make_rule(&self.parts, grant, &answer).await?;
+        let wanted = asked_for(grant, &answer)?;
         let action = Action::Decide {
             approval: approval.clone(),
             answer: answer.clone(),
@@ -92,12 +92,10 @@ impl Engine {
             session,
             action,
         };
-        let submitted = self.submit(command).await;
-        let rule = finish_rule(&self.parts, rule, submitted.is_ok()).await;
-        match submitted {
+        match self.submit(command).await {
             Ok(_) => {
                 self.decided.note(approval, answer);
-                rule
+                make_rule(&self.parts, wanted).await
             }
             Err(error) if error.code == Code::UnknownApproval => Err(gone()),
             Err(error) if error.code == Code::UnknownSession => Err(gone()),
@@ -106,62 +104,54 @@ impl Engine {
     }
 }
 
-/// Makes the rule of an `Always`, before the call runs. Saving may block, and no session is to wait
-/// with it.
+/// What an `Always` will allow for good.
 ///
 /// # Errors
-/// [`Code::InvalidParams`] when no grant covers the call; what saving said.
-pub(super) async fn make_rule(
-    parts: &Arc<Parts>,
+/// [`Code::InvalidParams`] when the call can only be allowed once.
+pub(super) fn asked_for(
     grant: Option<Grant>,
     answer: &Answer,
-) -> Result<Option<(Rule, bool)>, Error> {
-    let grant = match (answer.decision, grant) {
-        (Decision::Always, Some(grant)) => grant,
+) -> Result<Option<(Grant, String)>, Error> {
+    match (answer.decision, grant) {
+        (Decision::Always, Some(grant)) => Ok(Some((grant, answer.by.clone()))),
         (Decision::Turn | Decision::Always, None) => {
             let why = locale::approval::only_once(answer.decision.as_str());
-            return Err(Error::new(Code::InvalidParams, why));
+            Err(Error::new(Code::InvalidParams, why))
         }
-        (Decision::Once | Decision::Turn | Decision::Deny, _) => return Ok(None),
-    };
-    let (parts, by) = (parts.clone(), answer.by.clone());
-    let make = move || {
-        let (now, ids) = (parts.clock.now(), parts.ids.as_ref());
-        parts.settings.rules.make(grant, by, now, ids)
-    };
-    let rule = tokio::task::spawn_blocking(make).await;
-    let rule = rule.unwrap_or_else(|error| Err(Error::new(Code::Internal, error.to_string())));
-    rule.map(Some)
+        (Decision::Once | Decision::Turn | Decision::Deny, _) => Ok(None),
+    }
 }
 
-/// The rule of a decision that counts; the audit has it if it is new. One that was made for a decision
-/// that came too late, or could not be kept, is revoked.
+/// Makes the rule of an `Always` that counts, and records it if it is new. The decision is kept before, so
+/// that no rule is in force without one; meanwhile it covers its turn.
 ///
 /// # Errors
-/// [`Code::StoreFull`], [`Code::StoreFailed`] or [`Code::Unavailable`]: the rule is in force, but not
-/// recorded.
-pub(super) async fn finish_rule(
+/// What saving or the audit said: no rule was made, or it is in force and not recorded.
+pub(super) async fn make_rule(
     parts: &Arc<Parts>,
-    made: Option<(Rule, bool)>,
-    counts: bool,
+    wanted: Option<(Grant, String)>,
 ) -> Result<Option<Rule>, Error> {
-    let Some((rule, is_new)) = made else {
+    let Some((grant, by)) = wanted else {
         return Ok(None);
     };
-    if counts && is_new {
+    let making = parts.clone();
+    let make = move || {
+        let (now, ids) = (making.clock.now(), making.ids.as_ref());
+        making.settings.rules.make(grant, by, now, ids)
+    };
+    // Saving may block.
+    let made = tokio::task::spawn_blocking(make).await;
+    let made = made.unwrap_or_else(|error| Err(Error::new(Code::Internal, error.to_string())));
+    let (rule, is_new) = made.map_err(|error| {
+        let why = locale::approval::no_rule(&error.message);
+        Error::new(error.code, why)
+    })?;
+    if is_new {
         let made = audit::Decision::new(What::RuleMade, &rule.by, rule.made_at);
         let recorded = record(parts, made.about_rule(&rule)).await;
         recorded.map_err(|broken| not_recorded(&broken))?;
     }
-    if counts || !is_new {
-        return Ok(counts.then_some(rule));
-    }
-    let parts = parts.clone();
-    let revoke = move || parts.settings.rules.revoke(&rule.id);
-    if let Ok(Err(error)) = tokio::task::spawn_blocking(revoke).await {
-        tracing::warn!(%error, "the rule of a decision that does not count stays");
-    }
-    Ok(None)
+    Ok(Some(rule))
 }
 
 async fn record(parts: &Parts, decision: audit::Decision) -> Result<(), Broken> {

@@ -186,6 +186,7 @@ impl Engine {
             key: call.id.clone(),
             posted: None,
             approved: None,
+            tainted: false,
         };
         let spec = tool.spec.clone();
         let mut task = JoinSet::new();

@@ -13,7 +13,7 @@ use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
-use super::approvals::{Expiry, finish_rule, make_rule};
+use super::approvals::{Expiry, asked_for, make_rule};
 use super::{Engine, MAX_LETTERS, Mail, stopping};
 use crate::log::{Follower, Log};
 use crate::open_calls::{Awaited, CallWatch};
@@ -146,13 +146,13 @@ impl MemorySession {
         let open = open.find(|open| open.is(&awaited));
         let asked = open.and_then(|open| open.asked);
         let asked = asked.ok_or_else(|| not_asked(&approval))?;
-        let rule = make_rule(&self.parts, asked.grant.clone(), &answer).await?;
+        let wanted = asked_for(asked.grant.clone(), &answer)?;
         let gone = not_asked(&approval);
         let decided = self.act(Action::Decide { approval, answer }).await;
-        finish_rule(&self.parts, rule, decided.is_ok()).await?;
         match decided {
+            Ok(_) => make_rule(&self.parts, wanted).await.map(drop),
             Err(error) if error.code == Code::UnknownSession => Err(gone),
-            decided => decided.map(drop),
+            Err(error) => Err(error),
         }
     }
 

@@ -131,6 +131,7 @@ fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
         route: Some("here/other".to_owned()),
         title: Some(Title::new("Tea").unwrap()),
         approval: Some(Approval::ReadOnly),
+        tainted: true,
     };
     events.push(log(vec![(None, changed)]).remove(0));
     let last = events.last_mut().unwrap();
@@ -147,6 +148,7 @@ fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
     assert_eq!(row.route.as_deref(), Some("here/other"));
     assert_eq!(row.title.as_ref().map(Title::as_str), Some("Tea"));
     assert_eq!(row.updated_at, Millis(11));
+    assert!(row.tainted);
     let known = SessionRow {
         context: None,
         projected: Seq(11),

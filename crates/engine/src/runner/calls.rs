@@ -9,8 +9,8 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use samovar_core::tool::{Sharing, UiEvent};
 use samovar_core::{
-    Broken, CallContext, CallId, Closer, Effect, Grounds, Kind, Millis, Outcome, ToolCall,
-    ToolReply, planted,
+    Broken, CallContext, CallId, Closer, Effect, Grounds, Kind, Millis, Outcome, OutsideText,
+    ToolCall, ToolReply, planted,
 };
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -39,6 +39,7 @@ pub(super) struct Calls<'a> {
 struct Running {
     call: CallId,
     name: String,
+    outside: Option<OutsideText>,
     sharing: Sharing,
     closer: Closer,
 }
@@ -50,6 +51,8 @@ struct Start {
     grounds: Option<Grounds>,
     /// What a person was shown of it and allowed.
     approved: Option<Value>,
+    /// Whether the session had read text from outside before it.
+    tainted: bool,
 }
 
 /// A call that another agent is to answer.
@@ -252,6 +255,7 @@ impl<'a> Calls<'a> {
                             tool,
                             grounds,
                             approved: None,
+                            tainted: self.runner.taint.is_tainted(),
                         };
                         batch.admitted.push(start);
                         continue;
@@ -389,6 +393,17 @@ impl<'a> Calls<'a> {
 
     fn intend(&mut self, start: &Start, foreseen: Option<Value>) {
         let (call, spec) = (&start.call, &start.tool.spec);
+        if start.tool.outside(call).is_some() {
+            self.runner.taint();
+        }
+        if matches!(start.grounds, Some(Grounds::Approval(_))) {
+            // Who allows a call to a host names it.
+            start
+                .tool
+                .host_address(call)
+                .iter()
+                .for_each(|it| self.runner.taint.hear(it));
+        }
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
             return;
         }
@@ -414,15 +429,18 @@ impl<'a> Calls<'a> {
             call,
             tool,
             approved,
+            tainted,
             ..
         } = start;
         let context = CallContext {
             approved,
+            tainted,
             ..self.runner.context_of(&call)
         };
         let running = Running {
             call: call.id.clone(),
             name: call.name.clone(),
+            outside: tool.outside(&call),
             sharing: tool.spec.sharing,
             closer: tool.spec.closer,
         };
@@ -454,6 +472,9 @@ impl<'a> Calls<'a> {
             return;
         }
         let (call, name, outcome) = (running.call, running.name, outcome.readable());
+        if running.outside == Some(OutsideText::Search) {
+            self.runner.taint.find(&outcome);
+        }
         if let Some(UiEvent { kind, payload }) = shown {
             let call = call.clone();
             self.runner.note(Kind::UiEvent {

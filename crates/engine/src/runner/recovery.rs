@@ -91,6 +91,7 @@ impl Runner {
             key: self.key_of(call),
             posted: self.turn.posted().cloned(),
             approved: None,
+            tainted: false,
         }
     }
 

@@ -187,6 +187,7 @@ impl Mailbox {
         };
         let mut open = OpenSession::new(log, row.route.unwrap_or(row.model), row.system_prompt);
         open.approval = row.approval;
+        let tools = self.parts.toolbox.shelf();
         for (turn_id, agent, turn) in fold.turns {
             let waits = !fold.started.contains(&turn_id);
             if let Some(said) = fold.said.get(&turn_id).filter(|_| waits) {
@@ -201,6 +202,8 @@ impl Mailbox {
             }
             if !live.is_root() {
                 live.transcript = found.conversation_of(&turn_id, max);
+                let said = live.transcript.messages();
+                open.taint.recall(said, false, |name| tools.searches(name));
                 live.slot = Some(open.slots.take(live.parent.clone()).0);
             }
             if turn.is_parked() {
@@ -217,6 +220,12 @@ impl Mailbox {
         let cut = cut.find(|(_, live, _)| live.is_root());
         let current = open.live.root().or(cut.map(|(turn_id, ..)| turn_id));
         open.transcript = self.transcript(&found.newer(), current).await?;
+        if row.tainted {
+            open.taint.taint();
+        }
+        let transcript = open.transcript.messages();
+        open.taint
+            .recall(transcript, true, |name| tools.searches(name));
         open.weigh();
         self.open = Some(open);
         Ok(recalled)

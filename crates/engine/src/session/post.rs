@@ -86,6 +86,7 @@ impl Mailbox {
         open.check(post.delivery, max_queue)?;
         let situation = self.parts.situation(&post)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
+        open.taint.hear(&post.text);
         let message = Arc::new(self.parts.user_message(post.id, post.text));
         let (bounds, entry) = (post.bounds, open.entry(post.delivery));
         let finished = Kind::MessageFinished {
@@ -103,6 +104,7 @@ impl Mailbox {
                 route: Some(route),
                 title: None,
                 approval: None,
+                tainted: false,
             };
             Draft::new(None, Author::System, changed)
         });
@@ -247,6 +249,7 @@ impl Mailbox {
             parent: transcript.parent().cloned().filter(|_| !live.is_root()),
             session: self.from_turns.sender(),
             slots: open.slots.clone(),
+            taint: open.taint.clone(),
             purse: live.purse.clone(),
             turn,
             model,

@@ -73,7 +73,9 @@ impl Turn {
         }
         approving.is_allowed = true;
         open.state = CallState::Fresh;
-        if let (Decision::Turn, Some(grant)) = (decision, &approving.asked.grant) {
+        // The rule of an `always` is made a moment later.
+        let is_wider = matches!(decision, Decision::Turn | Decision::Always);
+        if let Some(grant) = approving.asked.grant.as_ref().filter(|_| is_wider) {
             self.grants.push(grant.clone());
         }
     }

@@ -25,6 +25,7 @@ mod resumed;
 mod retries;
 mod rig;
 mod secrets;
+mod taint;
 mod tools;
 mod troubled;
 mod turns;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use samovar_core::{
-    CallContext, CallId, Future, Outcome, Status, ToolCall, ToolReply, ToolSpec, Toolset,
+    CallContext, CallFacts, CallId, Future, Outcome, OutsideText, Status, ToolCall, ToolReply,
+    ToolSpec, Toolset,
 };
 use samovar_engine::Toolbox;
 use serde_json::Value;
@@ -28,6 +29,17 @@ struct HostTools {
 impl Toolset for HostTools {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
         self.specs.clone()
+    }
+
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        let mut specs = self.specs.iter();
+        // What a host shows comes from outside; what is sent to it goes back to where that came from.
+        Some(CallFacts {
+            asks: specs.find(|spec| spec.name == call.name)?.asks,
+            grants: Some(Vec::new()),
+            outside: Some(OutsideText::Plain),
+            ..CallFacts::default()
+        })
     }
 
     fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {

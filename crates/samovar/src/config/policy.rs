@@ -84,12 +84,15 @@ fn rule(
         },
         level: set.level.map(level),
         mode: set.mode.clone(),
+        sends: set.sends == Some(true),
     })
 }
 
 /// Where a rule stands: what it lacks has no place of its own.
 fn place(resolved: &Resolved, name: &str) -> Origin {
-    let keys = ["tool", "verdict", "path", "program", "level", "mode"];
+    let keys = [
+        "tool", "verdict", "path", "program", "level", "mode", "sends",
+    ];
     let mut places = keys
         .iter()
         .map(|key| resolved.origin(&format!("tools.policy.{name}.{key}")));

@@ -40,6 +40,7 @@ impl Approval {
             identity: None,
             folder: grant.folder,
             programs: grant.programs,
+            tainted: grant.tainted,
         });
         Self {
             id: info.id,

@@ -11,6 +11,7 @@ use crate::setup::program;
 const ROOM: &str = "lab";
 /// The variable that names the point at which the server is killed.
 const ARMED: &str = "SAMOVAR_FAILPOINT";
+const SENDS: &str = "[tools.policy.count]\ntool = \"count\"\nverdict = \"allow\"\nsends = true\n";
 const SERVE: [&str; 2] = ["--approval", "auto"];
 
 /// The last call that the room tells of, once its end is known.
@@ -42,6 +43,10 @@ async fn a_call_of_an_external_agent_that_a_kill_cut_is_told_as_unknown_and_not_
         .set("SAMOVAR__RELAY__TOOL_ROOMS", ROOM)
         .set("SAMOVAR__EGRESS__ALLOW", &hook.address().to_string())
         .set(ARMED, "tool.unsafe.after");
+    // What the tool answers comes from outside, and no person is asked about a room's next call.
+    let folder = program.home().join(".config/samovar");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("samovar.toml"), SENDS).unwrap();
     let server = program.serve(&SERVE).await;
     register(&server, &hook).await;
     let mut agent = Agent::join_room(&server, ROOM).await.unwrap();

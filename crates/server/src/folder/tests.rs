@@ -159,6 +159,7 @@ async fn call(jail: Arc<Jail>, name: &str, args: Value) -> Outcome {
         key: key.clone(),
         posted: None,
         approved: None,
+        tainted: false,
     };
     match tool.call(ToolCall::new(key, name, args), context).await {
         ToolReply::Closed(outcome) => outcome,

@@ -96,8 +96,9 @@ async fn a_registered_tool_is_called_on_a_default_server_once_a_person_allows_it
     assert_eq!(results(&rest(stream).await), ["booked"]);
     assert_eq!(hook.asked().len(), 1);
 
-    // The rule lets the next call run, until the name stands for another tool.
+    // The rule lets the next call run. What a webhook said taints its session, so there it asks again.
     let app = app.restart().await;
+    let session = app.session().await;
     assert_eq!(results(&app.turn(&session, "go").await), ["booked"]);
     let rules = get(&app, "/api/rules").await.body;
     assert_eq!(rules.as_array().unwrap().len(), 1);

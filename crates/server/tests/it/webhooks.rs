@@ -72,15 +72,16 @@ async fn a_registered_webhook_is_called_with_its_key_and_survives_a_restart() {
     let session = app.session().await;
     let frames = app.turn(&session, "two seats").await;
     assert_eq!(results(&frames), [r#"{"booked":2}"#]);
-    app.turn(&session, "two more").await;
+    let other = app.session().await;
+    app.turn(&other, "two more").await;
 
     let asked = hook.asked();
     assert_eq!(asked.len(), 2);
-    for one in &asked {
+    for (one, session) in asked.iter().zip([&session, &other]) {
         assert_eq!(one.body["callId"], one.key);
         assert_eq!(one.body["name"], "book");
         assert_eq!(one.body["args"], json!({"seats": 2}));
-        assert_eq!(one.body["sessionId"], session);
+        assert_eq!(one.body["sessionId"], *session);
         assert!(one.body["turnId"].is_string());
     }
     assert_ne!(asked[0].key, asked[1].key);

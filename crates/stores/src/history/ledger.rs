@@ -201,6 +201,7 @@ impl Ledger {
             agent: agent.to_owned(),
             system_prompt: None,
             approval: None,
+            tainted: false,
             metadata: String::new(),
             created_at: at,
             updated_at: Millis(i64::MIN),

@@ -14,7 +14,7 @@ use super::row::{self, bind_usage, integer, json, odd, parse};
 /// The columns of a session, with the preview as a subselect for a row that has none yet.
 macro_rules! session_columns {
     () => {
-        "key, id, model, route, title, agent, system_prompt, approval, metadata, created_at, \
+        "key, id, model, route, title, agent, system_prompt, approval, tainted, metadata, created_at, \
          updated_at, message_count, \
          total_tokens_input, total_tokens_output, total_tokens_cache_read, \
          total_tokens_cache_write, total_tokens_reasoning, context, projected, found_by, \
@@ -33,7 +33,7 @@ pub(super) const SAVE_SESSION: &str = "\
     preview = ?12, preview_seq = ?13, counts_check = ?14, checksum = ?15, \
     total_tokens_input = ?16, total_tokens_output = ?17, total_tokens_cache_read = ?18, \
     total_tokens_cache_write = ?19, total_tokens_reasoning = ?20, system_prompt = ?21, \
-    approval = ?22 \
+    approval = ?22, tainted = ?23 \
     WHERE key = ?1";
 
 /// What a session is found by. A unit separator keeps a text from being found across the border of
@@ -63,6 +63,7 @@ pub(super) struct Session {
     pub(super) agent: String,
     pub(super) system_prompt: Option<String>,
     pub(super) approval: Option<String>,
+    pub(super) tainted: bool,
     /// JSON.
     pub(super) metadata: String,
     pub(super) created_at: Millis,
@@ -106,6 +107,7 @@ impl Session {
             agent: row.try_get("agent")?,
             system_prompt: row.try_get("system_prompt")?,
             approval: row.try_get("approval")?,
+            tainted: row.try_get("tainted")?,
             metadata: row.try_get("metadata")?,
             created_at: Millis(row.try_get("created_at")?),
             updated_at: Millis(row.try_get("updated_at")?),
@@ -150,8 +152,10 @@ impl Session {
                 route,
                 title,
                 approval,
+                tainted,
                 at: _,
             } => {
+                self.tainted |= tainted;
                 if let Some(model) = model {
                     model.clone_into(&mut self.model);
                     self.route.clone_from(route);
@@ -198,10 +202,16 @@ impl Session {
             Some(prompt) => columns.text(prompt),
             None => columns,
         };
-        match &self.approval {
-            Some(level) => columns.text("approval").text(level).sum(),
-            None => columns.sum(),
-        }
+        let columns = match &self.approval {
+            Some(level) => columns.text("approval").text(level),
+            None => columns,
+        };
+        let columns = if self.tainted {
+            columns.text("tainted")
+        } else {
+            columns
+        };
+        columns.sum()
     }
 
     /// Writes all of it into its row.
@@ -229,6 +239,7 @@ impl Session {
             .bind(i64::from(checksum));
         let save = bind_usage(save, Some(self.usage));
         let save = save.bind(self.system_prompt).bind(self.approval);
+        let save = save.bind(self.tainted);
         save.execute(connection).await?;
         Ok(())
     }
@@ -259,6 +270,7 @@ impl Session {
             agent: self.agent,
             system_prompt: system_prompt.transpose().map_err(odd)?,
             approval: approval.transpose()?,
+            tainted: self.tainted,
             created_at: self.created_at,
             updated_at: self.updated_at,
             message_count: self.message_count,

@@ -83,6 +83,7 @@ fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, ToolReply> {
         key,
         posted: None,
         approved: None,
+        tainted: false,
     };
     toolset::<T>(workspace).call(call, context)
 }

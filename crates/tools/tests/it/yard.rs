@@ -186,6 +186,7 @@ impl Yard {
             key,
             posted: None,
             approved: None,
+            tainted: false,
         };
         (tool.clone(), call, context)
     }

@@ -32,6 +32,10 @@ pub struct SessionInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub approval: Option<Approval>,
+    /// Whether text from outside may be in it, such as a web page: then a person is asked before a tool sends
+    /// data out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
     /// The creation time, in milliseconds since 1970.
     #[schemars(with = "i64")]
     pub created_at: Millis,
@@ -60,6 +64,7 @@ impl From<&SessionRow> for SessionInfo {
             model: row.model.clone(),
             agent: row.agent.clone(),
             approval: row.approval,
+            tainted: row.tainted,
             created_at: row.created_at,
             updated_at: row.updated_at,
             message_count: row.message_count,

@@ -58,6 +58,9 @@ pub struct GrantInfo {
     /// The programs that a command may run besides those that only read, each with its subcommand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
+    /// Whether it also covers calls that are asked about because the session has read text from outside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }
 
 /// The calls that wait for a decision.
@@ -158,6 +161,7 @@ impl From<&Grant> for GrantInfo {
             tool: grant.tool.clone(),
             folder: grant.folder.clone(),
             programs: grant.programs.clone(),
+            tainted: grant.tainted,
         }
     }
 }

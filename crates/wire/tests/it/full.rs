@@ -109,6 +109,7 @@ fn a_turn_is_shown_alike_whatever_is_taken_back_or_changed_beside_it() {
             route: None,
             title: None,
             approval: None,
+            tainted: false,
         },
     );
     changed.turn = None;

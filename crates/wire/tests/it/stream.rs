@@ -236,6 +236,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             route: None,
             title: None,
             approval: None,
+            tainted: false,
         },
         Kind::TurnUndone {
             below: Vec::new(),

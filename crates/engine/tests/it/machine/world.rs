@@ -8,8 +8,8 @@ use samovar_core::agent::{AgentEntry, AgentOrigin, SubAgents};
 use samovar_core::error::FaultCode;
 use samovar_core::tool::Origin;
 use samovar_core::{
-    Agent, AgentName, Agents, Asks, CallContext, CallId, Closer, Effect, Future, Outcome, Probed,
-    ToolCall, ToolReply, ToolSpec, Toolset,
+    Agent, AgentName, Agents, Asks, CallContext, CallFacts, CallId, Closer, Effect, Future,
+    Outcome, Probed, ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use samovar_doubles::{Gate, ScriptedModel, results, say, tool_spec, user};
 use serde_json::{Value, json};
@@ -222,6 +222,14 @@ impl Toolset for Outside {
             }
             tokio::task::yield_now().await;
             ToolReply::Closed(Outcome::done("done"))
+        })
+    }
+
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        Some(CallFacts {
+            asks: (call.name != "ask").then_some(Asks::FOREIGN),
+            grants: Some(Vec::new()),
+            ..CallFacts::default()
         })
     }
 

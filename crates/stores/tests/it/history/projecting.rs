@@ -123,6 +123,7 @@ async fn the_limit_of_a_model_is_forgotten_when_the_model_is_set() {
             route: None,
             title: None,
             approval: None,
+            tainted: false,
             at: Millis(9),
         };
         let spent = Change::Spent { usage, context };

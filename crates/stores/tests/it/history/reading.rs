@@ -287,6 +287,7 @@ async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
             route: model.map(|model| format!("at/{model}")),
             title: title.map(|title| Title::new(title).unwrap()),
             approval: None,
+            tainted: false,
             at: Millis(at),
         };
         let shown = async || {

@@ -100,6 +100,7 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
                 route: model.filter(|model| *model > 0).map(|model| format!("r{model}")),
                 title: title.map(|title| Title::new(&"t".repeat(title.into())).unwrap()),
                 approval: title.map(|title| Approval::ALL[usize::from(title) % 3]),
+                tainted: title == Some(0),
                 at: Millis(at.into()),
             }
         }),
@@ -241,6 +242,7 @@ async fn a_session_is_read_back_exactly() {
             route: Some("first".to_owned()),
             title: None,
             approval: Some(Approval::Supervised),
+            tainted: false,
             agent: "master".to_owned(),
             system_prompt: samovar_core::SystemPrompt::new("Be brief.\nSpeak French.").ok(),
             metadata,
