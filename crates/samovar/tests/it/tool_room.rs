@@ -55,7 +55,9 @@ async fn a_call_of_an_external_agent_that_a_kill_cut_is_told_as_unknown_and_not_
     while agent.ask("tool.call", call.clone()).await.is_some() {}
     assert_eq!(server.end().await.code, None, "it was killed");
 
-    let server = program.set(ARMED, "").serve(&SERVE).await;
+    // It has the folder, and removes it at its end.
+    let program = program.set(ARMED, "");
+    let server = program.serve(&SERVE).await;
     let mut agent = Agent::join_room(&server, ROOM).await.unwrap();
     let cut = last_call(&mut agent).await;
 
