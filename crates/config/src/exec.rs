@@ -11,7 +11,8 @@ pub struct Exec {
     /// What holds commands. With less than this machine gives, `exec` is off and says what is missing.
     #[schemars(extend("x-widens" = true))]
     pub sandbox: Sandbox,
-    /// The most seconds that a command may take, unless its call asks for up to an hour.
+    /// The most seconds that a command may take, unless its call asks for up to an hour and it does more
+    /// than read.
     #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
     pub timeout: u32,
     /// The programs that run without a question, such as `ls` or `cargo test`, instead of the built-in
@@ -43,8 +44,9 @@ pub enum Sandbox {
     /// Namespaces, Landlock, seccomp and limits.
     #[default]
     Namespaces,
-    /// Landlock, seccomp and limits, where a distribution refuses user namespaces: a command sees other
-    /// processes and the names of all files, and can change files that the server trusts.
+    /// Landlock, seccomp and limits, on Linux 6.12 or newer, where a distribution refuses user
+    /// namespaces: a command sees other processes and the names of all files, and can change files that
+    /// the server trusts.
     Landlock,
     /// Limits alone: a command can do what this user can, and a person is asked about each.
     Off,

@@ -14,27 +14,28 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 pub use helper::be_cage_if_asked;
 pub use plan::{Ended, Level, Limits, Step};
 pub use shortage::Shortage;
-pub use trusted::put_aside_after_kill;
+pub use trusted::{PutAside, put_aside_after_kill};
 pub use view::toolchain_variables;
 
 use plan::{Plan, View};
-use trusted::{Missing, Unmounted};
+use trusted::Missing;
 
 /// Where a cage's program is: this one, which calls [`be_cage_if_asked`].
 const SELF: &str = "/proc/self/exe";
@@ -48,6 +49,8 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// Bytes of a command's output that are read at once.
 const READ_BYTES: usize = 64 * 1024;
+/// How often they are before something else is looked at: more than a pipe holds.
+const READS: usize = 17;
 
 /// What cages are made for.
 #[derive(Clone, Debug)]
@@ -118,13 +121,14 @@ type Start = (Command, mpsc::SyncSender<io::Result<Child>>);
 pub struct Running {
     stdout: OwnedFd,
     stderr: OwnedFd,
-    level: Level,
     control: UnixStream,
     child: Child,
     /// The folder for its temporary files, where it has no file system of its own.
     temp: Option<TempDir>,
+    /// Whether this server asked for its end.
+    is_stopped: Arc<AtomicBool>,
     /// Dropped when all of its processes have ended.
-    made: Option<Made>,
+    made: Made,
 }
 
 /// How a command ended, and what was put aside then: it had made names that the server trusts.
@@ -132,20 +136,29 @@ pub struct Running {
 pub struct Finish {
     /// How it ended.
     pub ended: Ended,
-    /// The new places.
-    pub aside: Vec<PathBuf>,
+    /// What it had made.
+    pub aside: PutAside,
 }
 
-/// The trusted names that were missing when a command began.
+/// Puts aside what a command made of trusted names that were missing, at the latest when it is dropped.
 #[derive(Debug)]
 struct Made {
-    missing: Vec<Unmounted>,
     of: Arc<Missing>,
+    is_done: bool,
 }
 
 impl Made {
-    fn put_aside(mut self) -> Vec<PathBuf> {
-        self.of.end(&std::mem::take(&mut self.missing))
+    fn put_aside(&mut self) -> PutAside {
+        self.is_done = true;
+        self.of.end()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.put_aside();
+        }
     }
 }
 
@@ -153,8 +166,8 @@ impl Cages {
     /// Cages for a workspace, as it and this machine's programs are now.
     ///
     /// # Errors
-    /// The workspace cannot be looked at, or has the system's own folders in it, or what
-    /// [`Level::Landlock`] cannot hide; no thread could be started.
+    /// The workspace cannot be looked at, or has the system's own folders in it; commands could read
+    /// what is hidden at [`Level::Landlock`]; no thread could be started.
     pub fn new(mut settings: CageSettings) -> io::Result<Self> {
         settings.workspace = fs::canonicalize(&settings.workspace)?;
         let found = fs::metadata(&settings.workspace)?;
@@ -162,12 +175,15 @@ impl Cages {
             let why = "the workspace has the system's own folders in it";
             return Err(io::Error::other(why));
         }
-        let is_inside = |hidden: &PathBuf| hidden.starts_with(&settings.workspace);
-        if settings.level == Level::Landlock && settings.hidden.iter().any(is_inside) {
-            let why = "Landlock alone cannot hide the data directory, which is in the workspace";
+        let (view, variables) = view::of(&settings);
+        if settings.level == Level::Landlock
+            && let Some(path) = view::shows_hidden(&view, &settings)
+        {
+            let path = path.display();
+            let why =
+                format!("Landlock alone cannot hide {path}, which is below what commands read");
             return Err(io::Error::other(why));
         }
-        let (view, variables) = view::of(&settings);
         let filter = |network| {
             let filter = seccomp::filter(seccomp::Sockets::of(settings.level, network));
             filter
@@ -187,7 +203,7 @@ impl Cages {
             .spawn(start)?;
         Ok(Self {
             workspace_id: (found.dev(), found.ino()),
-            missing: Arc::new(Missing::new(settings.note.clone())),
+            missing: Arc::new(Missing::new(&settings.workspace, settings.note.clone())?),
             settings,
             view,
             filters,
@@ -220,9 +236,10 @@ impl Cages {
             Level::Namespaces => None,
             Level::Landlock | Level::Off => Some(TempDir::make()?),
         };
+        self.missing.begin(&self.view.kept)?;
         let made = Made {
-            missing: self.missing.begin(&self.view.kept)?,
             of: self.missing.clone(),
+            is_done: false,
         };
         let mut child = self.spawn(command)?;
         let gone = || io::Error::other("a pipe of the command is gone");
@@ -230,11 +247,11 @@ impl Cages {
         let mut running = Running {
             stdout: stdout.ok_or_else(gone)?.into(),
             stderr: stderr.ok_or_else(gone)?.into(),
-            level: self.settings.level,
             control,
             child,
             temp,
-            made: Some(made),
+            is_stopped: Arc::default(),
+            made,
         };
         let filter = &self.filters[usize::from(job.network)];
         let plan = self.plan(job, running.temp.as_ref(), filter.len());
@@ -242,6 +259,11 @@ impl Cages {
         line.push(b'\n');
         line.extend(filter);
         running.control.write_all(&line)?;
+        running.control.set_nonblocking(true)?;
+        for pipe in [&running.stdout, &running.stderr] {
+            let flags = rustix::fs::fcntl_getfl(pipe)?;
+            rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK)?;
+        }
         Ok(running)
     }
 
@@ -309,7 +331,10 @@ impl Running {
     /// # Errors
     /// What the system said.
     pub fn stopper(&self) -> io::Result<Stopper> {
-        self.control.try_clone().map(Stopper)
+        Ok(Stopper {
+            control: self.control.try_clone()?,
+            is_stopped: self.is_stopped.clone(),
+        })
     }
 
     /// Hands over what the command writes, as it comes, and says how it ended. Blocks until all of its
@@ -320,35 +345,37 @@ impl Running {
     pub fn watch(mut self, mut written: impl FnMut(Channel, &[u8])) -> io::Result<Finish> {
         let mut open = vec![Channel::Stdout, Channel::Stderr];
         let mut buffer = vec![0; READ_BYTES];
-        while !open.is_empty() {
-            let mut polled: Vec<PollFd<'_>> = open
-                .iter()
-                .map(|channel| PollFd::new(self.pipe(*channel), PollFlags::IN))
+        let (mut told, mut is_over) = (Vec::new(), false);
+        // Not until its pipes are shut: another command may hold them.
+        while !is_over {
+            let pipes = open.iter().map(|channel| self.pipe(*channel).as_fd());
+            let mut polled: Vec<PollFd<'_>> = pipes
+                .chain([self.control.as_fd()])
+                .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
                 .collect();
             match poll(&mut polled, None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            let ready: Vec<bool> = polled.iter().map(|it| !it.revents().is_empty()).collect();
-            let ready = open
-                .clone()
-                .into_iter()
-                .zip(ready)
-                .filter(|(_, ready)| *ready);
-            for (channel, _) in ready {
-                match rustix::io::read(self.pipe(channel), &mut buffer) {
-                    Ok(0) => open.retain(|other| *other != channel),
-                    Ok(bytes) => written(channel, &buffer[..bytes]),
-                    Err(Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            is_over = self.hear(&mut told);
+            let drained = open.into_iter().map(|channel| {
+                let is_open = drain(self.pipe(channel), &mut buffer, |it| written(channel, it));
+                Ok(is_open?.then_some(channel))
+            });
+            let drained: io::Result<Vec<_>> = drained.collect();
+            open = drained?.into_iter().flatten().collect();
         }
-        let ended = self.ended()?;
-        let aside = self.made.take().map(Made::put_aside);
+        self.child.wait()?;
+        let ended = told.split(|byte| *byte == b'\n').next();
+        let ended = ended.and_then(|line| serde_json::from_slice(line).ok());
+        let unheard = if self.is_stopped.load(Ordering::Relaxed) {
+            Ended::Stopped
+        } else {
+            Ended::Lost
+        };
         Ok(Finish {
-            ended,
-            aside: aside.unwrap_or_default(),
+            ended: ended.unwrap_or(unheard),
+            aside: self.made.put_aside(),
         })
     }
 
@@ -359,35 +386,43 @@ impl Running {
         }
     }
 
-    fn ended(&mut self) -> io::Result<Ended> {
-        let mut told = String::new();
-        self.control.read_to_string(&mut told)?;
-        self.child.wait()?;
-        let ended = told.lines().next().map(serde_json::from_str);
-        Ok(ended.and_then(Result::ok).unwrap_or(Ended::Stopped))
+    /// Takes in what the cage says; whether it is gone.
+    fn hear(&mut self, told: &mut Vec<u8>) -> bool {
+        let heard = self.control.read_to_end(told);
+        !heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
+}
+
+/// Hands over what is in a pipe; whether more may come.
+fn drain(pipe: &OwnedFd, buffer: &mut [u8], mut written: impl FnMut(&[u8])) -> io::Result<bool> {
+    for _ in 0..READS {
+        match rustix::io::read(pipe, &mut *buffer) {
+            Ok(0) => return Ok(false),
+            Ok(bytes) => written(&buffer[..bytes]),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(true)
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Ok(Some(_)) = self.child.try_wait() {
-            self.made.take().map(Made::put_aside);
-            return;
-        }
-        if self.level != Level::Namespaces {
-            // Its processes are its init's to end; without it they would live on.
-            let _gone = self.control.shutdown(Shutdown::Write);
-            for _ in 0..POLLS {
-                if !matches!(self.child.try_wait(), Ok(None)) {
-                    break;
-                }
-                std::thread::sleep(POLL);
+        // Its init ends its processes.
+        let _gone = self.control.shutdown(Shutdown::Write);
+        for _ in 0..POLLS {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
             }
+            std::thread::sleep(POLL);
         }
-        // The kernel takes the rest down with it.
+        // The kernel takes down what it can with it; the other end is shut when that has begun.
         let _gone = self.child.kill();
         let _gone = self.child.wait();
-        self.made.take().map(Made::put_aside);
+        let _bounded = self.control.set_nonblocking(false);
+        let _bounded = self.control.set_read_timeout(Some(POLL * 1000));
+        let _gone = self.control.read_to_end(&mut Vec::new());
     }
 }
 
@@ -402,13 +437,17 @@ pub enum Channel {
 
 /// Ends a command. Dropping it changes nothing.
 #[derive(Debug)]
-pub struct Stopper(UnixStream);
+pub struct Stopper {
+    control: UnixStream,
+    is_stopped: Arc<AtomicBool>,
+}
 
 impl Stopper {
     /// Asks for the end of the command and of all of its processes.
     pub fn stop(&self) {
         // Its processes are gone when there is nothing to shut.
-        let _gone = self.0.shutdown(Shutdown::Write);
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let _gone = self.control.shutdown(Shutdown::Write);
     }
 }
 

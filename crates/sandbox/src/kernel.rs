@@ -21,14 +21,17 @@ pub(crate) enum Restriction {
     ReadOnly,
     /// No program of another user's rights, no device.
     Writable,
+    /// No change of its mode or owner, no program; it still can be written.
+    Device,
 }
 
 /// Restricts a mount that is there, and with `all` those below it, too.
 pub(crate) fn restrict_mount(at: &Path, restriction: Restriction, all: bool) -> io::Result<()> {
-    let set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+    let set = libc::MOUNT_ATTR_NOSUID;
     let set = match restriction {
-        Restriction::ReadOnly => set | libc::MOUNT_ATTR_RDONLY,
-        Restriction::Writable => set,
+        Restriction::ReadOnly => set | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_RDONLY,
+        Restriction::Writable => set | libc::MOUNT_ATTR_NODEV,
+        Restriction::Device => set | libc::MOUNT_ATTR_NOEXEC | libc::MOUNT_ATTR_RDONLY,
     };
     let attributes = libc::mount_attr {
         attr_set: set,

@@ -2,12 +2,13 @@
 //!
 //! Here: the path jail, in which file tools see one folder and nothing else; the lock that gives a
 //! data directory one holder, the mark that identifies its owner, and its small files; [`handover`],
-//! which passes keys to the next program of a process. Not here:
-//! what a tool does with a file, who may call it, and running commands. Start at [`Jail::open`]; a
-//! path from a model becomes a [`JailPath`] first, and every operation takes a `JailPath`.
+//! which passes keys to the next program of a process; and the [`cage`] in which commands run. Not
+//! here: what a tool does with a file, who may call it, and what a command means. Start at
+//! [`Jail::open`], where a path from a model becomes a [`JailPath`] first and every operation takes a
+//! `JailPath`, or at [`cage::Cages`].
 //!
 //! Every function blocks; callers on an async runtime move the work to a blocking thread. Linux 5.6
-//! or newer only, for `openat2`; if the kernel lacks it, [`Jail::open`] refuses.
+//! or newer only, for `openat2`; if the kernel lacks it, [`Jail::open`] refuses. A cage needs more, and says what.
 
 pub mod cage;
 mod error;

@@ -118,12 +118,14 @@ fn remove_dead(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
 }
 
 fn random_name() -> io::Result<String> {
+    Ok(format!("{PREFIX}{}{SUFFIX}", random_hex()?))
+}
+
+/// Sixteen digits that no other program guesses.
+pub(crate) fn random_hex() -> io::Result<String> {
     let mut random = [0_u8; 8];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    Ok(format!(
-        "{PREFIX}{:016x}{SUFFIX}",
-        u64::from_ne_bytes(random)
-    ))
+    Ok(format!("{:016x}", u64::from_ne_bytes(random)))
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ impl Opening {
         failpoint!("boot.lock.after");
         let dir = &config.data_dir;
         AddressFile::sweep(&files);
-        shell::after_others(config)?;
+        shell::after_others(dir)?;
         let kept_in = data_dir::of(dir, Ok(files.clone()));
         backup::finish(&kept_in)?;
         let token_error = |source| OpenError::Token {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_sandbox::cage::{CageSettings, Cages, Level, put_aside_after_kill};
-use samovar_sandbox::wait_until_free;
+use samovar_sandbox::{DirLock, wait_until_free};
 use samovar_tools::{ExecSettings, OutputStore, ReadOnly, Shell, Workspace};
 
 use crate::config::{Config, ExecConfig};
@@ -16,6 +16,14 @@ use crate::folder;
 const LOCK: &str = "exec.lock";
 /// What names of the workspace were missing when commands ran.
 const NOTE: &str = "exec.missing";
+/// What of a repository names programs, or says where that is.
+const OF_GIT: [&str; 5] = [
+    ".git/config",
+    ".git/hooks",
+    ".git/commondir",
+    ".git/config.worktree",
+    ".git/modules",
+];
 /// Outputs that are too long for a result.
 const OUTPUTS: &str = "outputs";
 /// How long a start waits for the commands of a server that was killed, which end with it.
@@ -57,11 +65,7 @@ fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
     // A person's git writes its folder; what in it names programs stays as it is.
     let kept = protected.read_only.into_iter();
     let kept = kept.filter(|path| path != Path::new(".git"));
-    let of_git = [".git/config", ".git/hooks"].map(PathBuf::from);
-    // Of a worktree it is a file, which says where the rest is.
-    let git = Path::new(".git");
-    let is_file = config.workspace.join(git).is_file();
-    let of_git = of_git.into_iter().chain(is_file.then(|| git.to_owned()));
+    let of_git = OF_GIT.map(PathBuf::from);
     CageSettings {
         level: exec.level,
         workspace: config.workspace.clone(),
@@ -92,19 +96,28 @@ pub(crate) fn with_outputs(workspace: Workspace, config: &Config) -> Workspace {
 /// its name (DU-18).
 ///
 /// # Errors
-/// They do not end, or what they left cannot be looked at.
-pub(crate) fn after_others(config: &Config) -> Result<(), OpenError> {
-    let dir = &config.data_dir;
+/// They do not end, or what they left cannot be looked at or put aside.
+pub(crate) fn after_others(dir: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::Commands {
-        dir: dir.clone(),
+        dir: dir.to_owned(),
         source,
     };
     wait_until_free(&dir.join(LOCK), PATIENCE).map_err(failed)?;
-    for path in put_aside_after_kill(&dir.join(NOTE)).map_err(failed)? {
-        tracing::warn!(
-            ?path,
-            "a command made a file that is trusted by its name; it was renamed"
-        );
+    put_aside_after_kill(&dir.join(NOTE)).map_err(failed)
+}
+
+/// Does that before a configuration is read, which such a file may be. Nothing is done while a server
+/// holds the data directory, nor where none was killed with its commands.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn put_aside_before_reading(data_dir: &Path) -> Result<(), OpenError> {
+    if !data_dir.join(NOTE).exists() {
+        return Ok(());
     }
-    Ok(())
+    match DirLock::acquire(data_dir) {
+        Ok(_lock) => after_others(data_dir),
+        // It is of a server that runs.
+        Err(_) => Ok(()),
+    }
 }

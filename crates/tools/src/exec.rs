@@ -75,8 +75,8 @@ pub struct ExecSettings {
 /// The sandbox of this server.
 pub struct Shell {
     settings: ExecSettings,
-    /// What was found when it was tried.
-    found: OnceLock<Result<Cages, String>>,
+    /// What works, once it was tried. What is missing may be there the next time.
+    cages: OnceLock<Cages>,
     places: Semaphore,
 }
 
@@ -85,7 +85,7 @@ impl Shell {
     pub fn new(settings: ExecSettings) -> Self {
         Self {
             settings,
-            found: OnceLock::new(),
+            cages: OnceLock::new(),
             places: Semaphore::new(MAX_RUNNING),
         }
     }
@@ -95,20 +95,18 @@ impl Shell {
         self.settings.cages.level
     }
 
-    /// Whether commands can run here, by trying one the first time. Blocks for some milliseconds.
+    /// Whether commands can run here, by trying one until it works. Blocks for some milliseconds then.
     ///
     /// # Errors
     /// What is missing, and the setting that would give it.
     pub fn check(&self) -> Result<&Cages, String> {
-        let found = self.found.get_or_init(|| {
-            let cages = Cages::new(self.settings.cages.clone());
-            let cages = cages.map_err(|error| error.to_string())?;
-            let works = cages.probe();
-            works
-                .map(|()| cages)
-                .map_err(|shortage| shortage.to_string())
-        });
-        found.as_ref().map_err(Clone::clone)
+        if let Some(cages) = self.cages.get() {
+            return Ok(cages);
+        }
+        let cages = Cages::new(self.settings.cages.clone());
+        let cages = cages.map_err(|error| error.to_string())?;
+        cages.probe().map_err(|shortage| shortage.to_string())?;
+        Ok(self.cages.get_or_init(|| cages))
     }
 }
 
@@ -196,11 +194,17 @@ impl ExecTool {
         })
     }
 
+    /// A command that runs unasked, because it only reads, gets no more than the usual time.
     fn timeout(&self, exec: &Exec) -> Duration {
         let usual = self.shell.settings.timeout;
-        exec.timeout_s.map_or(usual, |seconds| {
-            Duration::from_secs(seconds.clamp(1, MAX_TIMEOUT)).max(Duration::from_secs(1))
-        })
+        let asked = exec.timeout_s.map_or(usual, |seconds| {
+            Duration::from_secs(seconds.clamp(1, MAX_TIMEOUT))
+        });
+        if self.reads(&exec.command) {
+            asked.min(usual)
+        } else {
+            asked
+        }
     }
 }
 
@@ -266,7 +270,11 @@ impl Toolset for ExecTool {
             let place = exec
                 .cwd
                 .map_or_else(String::new, |cwd| format!("in {cwd}: "));
-            format!("{place}$ {}", exec.command)
+            let network = match exec.network {
+                Some(true) => "with the network: ",
+                Some(false) | None => "",
+            };
+            format!("{network}{place}$ {}", exec.command)
         });
         let preview = Preview {
             foreseen: None,
@@ -318,7 +326,7 @@ async fn run(
     let running = match started.await {
         Ok(Ok(running)) => running,
         Ok(Err(why)) => return Outcome::failed(why),
-        Err(_) => return Outcome::new(Status::Cancelled, "the server is stopping"),
+        Err(error) => return unwatched(&error),
     };
     let stopper = match running.stopper() {
         Ok(stopper) => StopOnDrop(stopper),
@@ -340,12 +348,21 @@ async fn run(
     };
     match ended {
         Ok((Ok(finish), written)) => written.outcome(&finish, is_late.then_some(timeout)),
-        Ok((Err(error), _)) => Outcome::new(
-            Status::Unknown,
-            format!("outcome unknown: the command was lost: {error}"),
-        ),
-        Err(_) => Outcome::new(Status::Cancelled, "the server is stopping"),
+        Ok((Err(error), _)) => unknown(&format!("the command was lost: {error}")),
+        Err(error) => unwatched(&error),
     }
+}
+
+fn unknown(why: &str) -> Outcome {
+    Outcome::new(Status::Unknown, format!("outcome unknown: {why}"))
+}
+
+/// The thread of a command did not come to its end.
+fn unwatched(error: &task::JoinError) -> Outcome {
+    if error.is_panic() {
+        return unknown("the server made a mistake while it watched the command");
+    }
+    Outcome::new(Status::Cancelled, "the server is stopping")
 }
 
 fn created(output: std::io::Result<Output>) -> Option<Output> {
@@ -392,31 +409,7 @@ impl Written {
         let is_cut = self.stdout.is_cut() || self.stderr.is_cut();
         let (stdout, stderr) = (self.stdout.shown(), self.stderr.shown());
         let kept = self.whole.finish().filter(|_| is_cut);
-        let (status, head) = match (ended, late) {
-            (_, Some(limit)) => {
-                let why = format!(
-                    "ended after {} s, its limit; nothing of it runs any more",
-                    limit.as_secs()
-                );
-                (Status::Failed, why)
-            }
-            (Ended::Exited(0), None) => (Status::Done, "exit code 0".to_owned()),
-            (Ended::Exited(code), None) => (Status::Done, format!("exit code {code}")),
-            (Ended::Signalled(signal), None) => {
-                (Status::Failed, format!("ended by signal {signal}"))
-            }
-            (Ended::Memory, None) => (Status::Failed, "ended: it used too much memory".to_owned()),
-            (Ended::Processes, None) => (
-                Status::Failed,
-                "ended: it started too many processes".to_owned(),
-            ),
-            (Ended::Stopped, None) => (
-                Status::Cancelled,
-                "ended, because it was cancelled".to_owned(),
-            ),
-            (Ended::Failed { step, why, .. }, None) => (Status::Failed, unstarted(*step, why)),
-        };
-        let mut text = head;
+        let (status, mut text) = head(ended, late);
         for (name, written) in [("stdout", &stdout), ("stderr", &stderr)] {
             if !written.trim().is_empty() {
                 text = format!("{text}\n{name}:\n{}", written.trim_end());
@@ -426,10 +419,17 @@ impl Written {
             let all = if *is_whole { "all" } else { "the first 16 MiB" };
             text = format!("{text}\n[{all} of it: read_file {name}]");
         }
-        for path in aside {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+        for path in &aside.moved {
+            let name = path.display();
             text = format!(
                 "{text}\n[the server trusts a file of that name, so it is called {name} now]"
+            );
+        }
+        for path in &aside.stays {
+            let name = path.display();
+            text = format!(
+                "{text}\n[the server trusts a file of the name {name}, which this command made and \
+                 which cannot be renamed: tell the person to remove it]"
             );
         }
         let code = match ended {
@@ -447,10 +447,73 @@ impl Written {
     }
 }
 
+/// How a command ended, for the model.
+fn head(ended: &Ended, late: Option<Duration>) -> (Status, String) {
+    let failed = |why: &str| (Status::Failed, why.to_owned());
+    match (ended, late) {
+        (Ended::Lost, _) => {
+            let why = "its sandbox was ended from outside, or processes of it do not end";
+            (Status::Unknown, format!("outcome unknown: {why}"))
+        }
+        (_, Some(limit)) => failed(&format!(
+            "ended after {} s, its limit; nothing of it runs any more",
+            limit.as_secs()
+        )),
+        (Ended::Exited(code), None) => (Status::Done, format!("exit code {code}")),
+        (Ended::Signalled(signal), None) => failed(&format!("ended by signal {signal}")),
+        (Ended::Memory, None) => failed("ended: it used too much memory"),
+        (Ended::Processes, None) => failed("ended: it started too many processes"),
+        (Ended::Stopped, None) => {
+            let why = "ended, because it was cancelled";
+            (Status::Cancelled, why.to_owned())
+        }
+        (Ended::Failed { step, why, .. }, None) => failed(&unstarted(*step, why)),
+    }
+}
+
 fn unstarted(step: Step, why: &str) -> String {
     match step {
         Step::Cwd => format!("cwd cannot be entered: {why}"),
         Step::Execute => format!("the shell cannot be run: {why}"),
         _ => format!("not run: the sandbox failed at {step:?}: {why}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    // proves TL-6
+    #[test]
+    fn what_was_missing_once_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("cage");
+        let shell = Shell::new(ExecSettings {
+            cages: CageSettings {
+                level: Level::Off,
+                workspace: folder.path().to_owned(),
+                path: Vec::new(),
+                home: None,
+                variables: Vec::new(),
+                read: Vec::new(),
+                hidden: Vec::new(),
+                kept: Vec::new(),
+                lock: None,
+                note: None,
+                program: Some(program.clone()),
+            },
+            allow: ReadOnly::built_in(),
+            timeout: Duration::from_secs(1),
+            limits: Limits::default(),
+            env: Vec::new(),
+        });
+        assert!(shell.check().is_err());
+        let text = "#!/bin/sh\nread -r plan\necho '{\"exited\":0}' >&0\n";
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(shell.check().map(Cages::level), Ok(Level::Off));
     }
 }

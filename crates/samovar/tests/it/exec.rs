@@ -57,13 +57,24 @@ fn rows() -> Vec<Row<'static>> {
         (
             "echo x > samovar.toml",
             json!({}),
-            "it is called samovar.toml.from-exec now",
+            "it is called samovar.toml.from-exec-",
         ),
         (
             "rm AGENTS.md && echo x > AGENTS.md",
             json!({}),
-            "it is called AGENTS.md.from-exec now",
+            "it is called AGENTS.md.from-exec-",
         ),
+        (
+            "echo x > .git/commondir",
+            json!({}),
+            "it is called .git/commondir.from-exec-",
+        ),
+        (
+            "echo x > .git/config.worktree; mkdir .git/modules",
+            json!({}),
+            "it is called .git/modules.from-exec-",
+        ),
+        ("echo x >> .git/config", json!({}), "Read-only file system"),
         (
             "echo x >> docs/AGENTS.md",
             json!({}),
@@ -76,6 +87,13 @@ fn rows() -> Vec<Row<'static>> {
             "exit code 1",
         ),
     ]
+}
+
+/// Whether what a command made under this name has another one now.
+fn is_aside(program: &Program, name: &str) -> bool {
+    let mut entries = fs::read_dir(program.folder()).unwrap().flatten();
+    let start = format!("{name}.from-exec-");
+    entries.any(|entry| entry.file_name().to_string_lossy().starts_with(&start))
 }
 
 /// The results of a turn's calls, in order.
@@ -116,6 +134,7 @@ async fn a_command_runs_in_the_sandbox_and_the_model_reads_what_became_of_it() {
         .set("OPENAI_API_KEY", "sk-a-key-of-ours");
     program.file("below/x", "").file("secret.txt", "mine");
     program.file("docs/AGENTS.md", "Speak plainly.");
+    program.file(".git/config", "[core]\n");
     symlink("docs/AGENTS.md", program.folder().join("AGENTS.md")).unwrap();
     let server = program
         .serve(&[&SERVE[..], &["--approval", "auto"]].concat())
@@ -130,7 +149,7 @@ async fn a_command_runs_in_the_sandbox_and_the_model_reads_what_became_of_it() {
     }
     assert!(program.folder().join("made.txt").exists());
     assert!(!program.folder().join("samovar.toml").exists());
-    assert!(program.folder().join("samovar.toml.from-exec").exists());
+    assert!(is_aside(&program, "samovar.toml"));
     let link = fs::read_link(program.folder().join("AGENTS.md")).unwrap();
     assert_eq!(link, PathBuf::from("docs/AGENTS.md"));
 }
@@ -224,6 +243,31 @@ async fn what_reads_runs_unasked_and_what_a_person_allowed_always_is_not_asked_a
     assert_eq!(rules.body[0]["programs"], json!(["mkdir"]));
 }
 
+// proves TL-7
+#[tokio::test]
+async fn the_network_is_named_to_the_person_and_what_runs_unasked_gets_no_more_time() {
+    let sleeps = json!({"command": "sleep 60", "timeout_s": 50});
+    let script = [
+        Rule::from(call("exec", sleeps)),
+        Rule::from(call("exec", json!({"command": "true", "network": true}))),
+        Rule::from(say("done")),
+    ];
+    let (program, model) = with_model(script).await;
+    let program = program.set("SAMOVAR__TOOLS__EXEC__TIMEOUT", "1");
+    let server = program.serve(&SERVE).await;
+    server.ok("createSession", json!({"sessionId": "s"})).await;
+    let post = json!({"sessionId": "s", "messageId": "m", "content": "go"});
+    let mut stream = server.stream(post).await;
+
+    let network = asked(&server).await;
+    assert_eq!(network["preview"], "with the network: $ true");
+    decide(&server, &network, "deny").await;
+    stream.rest().await;
+
+    let found = results(model.prompts()[1].body());
+    assert!(found[0].contains("ended after 1 s, its limit"), "{found:?}");
+}
+
 /// Waits until a command has made this file.
 async fn made(program: &Program, name: &str) {
     while !program.folder().join(name).exists() {
@@ -253,7 +297,7 @@ async fn a_command_dies_with_its_server_and_is_never_run_again() {
     let at = |name: &str| program.folder().join(name);
     for name in ["agents", "SOUL.md"] {
         assert!(!at(name).exists(), "{name}");
-        assert!(at(&format!("{name}.from-exec")).exists(), "{name}");
+        assert!(is_aside(&program, name), "{name}");
     }
     let folder = program.folder();
     let entries = fs::read_dir("/proc").unwrap().flatten();

@@ -76,6 +76,8 @@ fn prepare(control: &UnixStream) -> Result<Option<Ended>, Failed> {
         return Ok(None);
     }
     let _lock = lock(&plan).map_err(at(Step::Lock))?;
+    // Where memory is short, the kernel ends a command before the server.
+    let _kept = fs::write("/proc/self/oom_score_adj", "500");
     rustix::process::setsid().map_err(at(Step::Begin))?;
     if plan.level != Level::Namespaces {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -146,9 +148,12 @@ fn live(plan: &Plan, filter: BpfProgramRef<'_>, control: &UnixStream) -> Result<
         if !plan.network {
             kernel::start_loopback().map_err(at(Step::Loopback))?;
         }
-        // Of this namespace alone; an older kernel has one for all, and refuses.
-        let most = plan.limits.processes.max(302);
-        let _older = fs::write("/proc/sys/kernel/pid_max", most.to_string());
+        let release = rustix::system::uname();
+        if has_own_pid_max(&release.release().to_string_lossy()) {
+            let most = plan.limits.processes.max(302);
+            // The watch counts processes as well.
+            let _counted = fs::write("/proc/sys/kernel/pid_max", most.to_string());
+        }
         mounts::close_proc().map_err(at(Step::Proc))?;
         let _unnamed = rustix::system::sethostname(b"samovar");
     }
@@ -170,6 +175,13 @@ fn live(plan: &Plan, filter: BpfProgramRef<'_>, control: &UnixStream) -> Result<
             watch::until_it_ends(&watched, control, &failed).map_err(at(Step::Begin))
         }
     }
+}
+
+/// Whether a kernel has the setting for each namespace: an older one has it for the whole machine.
+fn has_own_pid_max(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    number().zip(number()).is_some_and(|it| it >= (6, 14))
 }
 
 /// Becomes the command; returns only if that fails.
@@ -258,4 +270,25 @@ fn drop_capabilities() -> rustix::io::Result<()> {
         inheritable: CapabilitySet::empty(),
     };
     rustix::thread::set_capabilities(None, none)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_kernel_with_one_setting_for_the_whole_machine_gets_it() {
+        for (release, has) in [
+            ("6.14.0-rc1", true),
+            ("6.18.44-v657", true),
+            ("7.0", true),
+            ("6.13.9", false),
+            ("5.10.0-28-amd64", false),
+            ("6.8.0-1014.14", false),
+            ("6", false),
+            ("", false),
+        ] {
+            assert_eq!(has_own_pid_max(release), has, "{release}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The Landlock rules: what a command may read and write, whatever its mounts and rights are.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
@@ -12,11 +13,12 @@ use super::plan::{Level, Plan};
 
 /// The newest interface of which everything is asked for; of an older kernel what it has.
 const NEWEST: ABI = ABI::V6;
-/// The interface that a level needs: rules for paths, and without a network of its own for TCP, too.
+/// The interface that a level needs: rules for paths, and without namespaces for TCP, signals and
+/// sockets without a file, too.
 pub(super) fn needed(level: Level) -> ABI {
     match level {
         Level::Namespaces | Level::Off => ABI::V1,
-        Level::Landlock => ABI::V4,
+        Level::Landlock => ABI::V6,
     }
 }
 
@@ -26,6 +28,9 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(needed))?;
+    if plan.level == Level::Landlock {
+        ruleset = ruleset.scope(Scope::from_all(needed))?;
+    }
     // A namespace without devices is shut already, and its loopback is its own.
     if plan.level == Level::Landlock && !plan.network {
         ruleset = ruleset.handle_access(AccessNet::from_all(needed))?;
@@ -41,13 +46,16 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), RulesetError> {
         created = allow(created, path, read)?;
     }
     for path in &plan.view.layered {
-        let access = match plan.level {
-            Level::Namespaces => all,
-            Level::Landlock | Level::Off => read,
-        };
-        created = allow(created, path, access)?;
+        if plan.level == Level::Namespaces {
+            created = allow(created, path, all)?;
+            continue;
+        }
+        for path in without(path, &plan.view.masked) {
+            created = allow(created, &path, read)?;
+        }
     }
-    created = allow(created, &plan.workspace, all)?;
+    let access = if plan.writes { all } else { read };
+    created = allow(created, &plan.workspace, access)?;
     if plan.level == Level::Namespaces {
         // What can be listed there is what the cage shows.
         created = allow(created, Path::new("/"), AccessFs::ReadDir.into())?;
@@ -66,6 +74,20 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), RulesetError> {
         created = allow(created, folder, all)?;
     }
     created.restrict_self().map(drop)
+}
+
+/// A folder, or what is in it but for what is masked: a rule cannot take from what another one gives.
+fn without(folder: &Path, masked: &[PathBuf]) -> Vec<PathBuf> {
+    let is_masked = |path: &Path| masked.iter().any(|masked| masked == path);
+    let has_masked = |masked: &PathBuf| masked.starts_with(folder) && masked.exists();
+    if !masked.iter().any(has_masked) {
+        return vec![folder.to_owned()];
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    // What a link leads to is not below the folder.
+    let paths = paths.filter(|path| !is_masked(path) && !path.is_symlink());
+    paths.flat_map(|path| without(&path, masked)).collect()
 }
 
 /// A path that is not there needs no rule.

@@ -44,8 +44,7 @@ const DEV_LINKS: [(&str, &str); 5] = [
 /// Builds the root of the plan and makes it this process's.
 pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
     aside().map_err(about("/"))?;
-    let temp = format!("mode=1777,size={}", plan.limits.temp);
-    in_memory("/tmp", &temp).map_err(about("/tmp"))?;
+    in_memory("/tmp", &in_temp(1777, plan.limits.temp)).map_err(about("/tmp"))?;
     devices().map_err(about("/dev"))?;
     for path in &plan.view.read {
         show(path, Access::Read).map_err(about(path))?;
@@ -83,6 +82,11 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
     finish().map_err(about("/"))
 }
 
+/// Options of a file system in memory of this size. A file takes memory of the kernel, too.
+fn in_temp(mode: u16, bytes: u64) -> String {
+    format!("mode={mode:04},size={bytes},nr_inodes={}", bytes / 4096)
+}
+
 fn about<P: AsRef<Path>>(path: P) -> impl FnOnce(io::Error) -> Failed {
     move |source| Failed {
         step: Step::Mount,
@@ -115,13 +119,25 @@ fn aside() -> io::Result<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount::mount_change("/", private)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount::mount("tmpfs", "/tmp", "tmpfs", flags, c"mode=0755,size=16m")?;
+    mount::mount(
+        "tmpfs",
+        "/tmp",
+        "tmpfs",
+        flags,
+        c"mode=0755,size=16m,nr_inodes=16k",
+    )?;
     for folder in ["/tmp/old", "/tmp/new", "/tmp/layers"] {
         fs::create_dir(folder)?;
     }
     rustix::process::pivot_root("/tmp", "/tmp/old")?;
     rustix::process::chdir("/")?;
-    mount::mount("tmpfs", NEW, "tmpfs", flags, c"mode=0755,size=16m")?;
+    mount::mount(
+        "tmpfs",
+        NEW,
+        "tmpfs",
+        flags,
+        c"mode=0755,size=16m,nr_inodes=16k",
+    )?;
     Ok(())
 }
 
@@ -176,8 +192,7 @@ fn layer(path: &Path, temp: u64) -> io::Result<()> {
     }
     let layers = Path::new(LAYERS);
     if !layers.join("made").exists() {
-        let size = format!("mode=0700,size={temp}");
-        let size = std::ffi::CString::new(size)?;
+        let size = std::ffi::CString::new(in_temp(700, temp))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount::mount("tmpfs", LAYERS, "tmpfs", flags, size.as_c_str())?;
         fs::create_dir(layers.join("made"))?;
@@ -225,14 +240,10 @@ fn keep(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(&place) {
         Ok(found) if found.is_symlink() => return Ok(()),
         Ok(_) => {}
-        // Also below what is a file here, such as the `.git` of a worktree.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(());
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        // Such as the `.git` of a worktree, a file which says where the rest is.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return path.parent().map_or(Ok(()), keep);
         }
         Err(error) => return Err(error),
     }
@@ -273,12 +284,13 @@ fn link(link: &Path, target: &Path) -> io::Result<()> {
 }
 
 fn devices() -> io::Result<()> {
-    in_memory("/dev", "mode=0755,size=64m")?;
+    in_memory("/dev", "mode=0755,size=64m,nr_inodes=16k")?;
     for device in DEVICES {
         let (from, to) = (outside(Path::new(device)), inside(Path::new(device)));
         if from.exists() {
             place(&to, false)?;
             mount::mount_bind(&from, &to)?;
+            kernel::restrict_mount(&to, kernel::Restriction::Device, false)?;
         }
     }
     for (link, target) in DEV_LINKS {

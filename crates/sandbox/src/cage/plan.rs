@@ -155,6 +155,8 @@ pub enum Ended {
     },
     /// It was ended before it was done.
     Stopped,
+    /// Its cage was killed before it said how, or processes of it do not end.
+    Lost,
 }
 
 /// Why a step failed.

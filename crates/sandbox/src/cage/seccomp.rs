@@ -21,6 +21,14 @@ const NETLINK: u64 = 16;
 /// What `personality` may be asked: nothing, or no random addresses, as debuggers do.
 const PERSONALITIES: [u64; 3] = [0, 0x0004_0000, 0xffff_ffff];
 
+/// Bits of a mode by which a program gets the rights of its owner or group.
+const OWNERS_RIGHTS: u64 = 0o6000;
+/// Flags of `open` with which it takes a mode: `O_CREAT`, and the one of `O_TMPFILE`.
+const MAKES_FILE: u64 = 0o20_000_100;
+/// The kind of a socket without its flags, and the kinds whose pairs send to no other address.
+const KIND: u64 = 0xf;
+const CONNECTED: [u64; 2] = [1, 5];
+
 /// The filter, for a command that may open sockets or not.
 ///
 /// # Errors
@@ -47,23 +55,18 @@ pub(super) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
     );
     let personalities = PERSONALITIES.map(|value| rule([(0, SeccompCmpOp::Eq, value)]));
     only(libc::SYS_personality, personalities.into());
-    let domains: &[u64] = match sockets {
-        Sockets::All => &DOMAINS,
-        Sockets::Network => &DOMAINS[1..],
-        Sockets::None => &[],
-    };
-    let mut sockets_allowed: Vec<_> = domains
-        .iter()
-        .map(|domain| rule([(0, SeccompCmpOp::Eq, *domain)]))
-        .collect();
-    if sockets != Sockets::None {
-        let route = rule([(0, SeccompCmpOp::Eq, NETLINK), (2, SeccompCmpOp::Eq, 0)]);
-        sockets_allowed.push(route);
+    let plain_mode = |argument| rule([(argument, SeccompCmpOp::MaskedEq(OWNERS_RIGHTS), 0)]);
+    for (number, mode) in MODES {
+        only(*number, vec![plain_mode(*mode)]);
     }
-    if sockets_allowed.is_empty() {
-        rules.remove(&libc::SYS_socket);
-    } else {
-        only(libc::SYS_socket, sockets_allowed);
+    for (number, flags) in OPENS {
+        let takes_none = rule([(*flags, SeccompCmpOp::MaskedEq(MAKES_FILE), 0)]);
+        only(*number, vec![takes_none, plain_mode(flags + 1)]);
+    }
+    only(libc::SYS_socketpair, sockets.pairs());
+    let single = sockets.single();
+    if !single.is_empty() {
+        only(libc::SYS_socket, single);
     }
     let refused = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, arch);
@@ -72,7 +75,7 @@ pub(super) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The sockets that a command may open; pairs are always allowed.
+/// The sockets that a command may open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sockets {
     /// Those of its own network, and those with a name in its file system.
@@ -90,6 +93,30 @@ impl Sockets {
             (Level::Namespaces | Level::Off, _) => Self::All,
             (Level::Landlock, true) => Self::Network,
             (Level::Landlock, false) => Self::None,
+        }
+    }
+
+    fn single(self) -> Vec<SeccompRule> {
+        let domains: &[u64] = match self {
+            Self::All => &DOMAINS,
+            Self::Network => &DOMAINS[1..],
+            Self::None => return Vec::new(),
+        };
+        let domains = domains.iter();
+        let domains = domains.map(|domain| rule([(0, SeccompCmpOp::Eq, *domain)]));
+        let route = rule([(0, SeccompCmpOp::Eq, NETLINK), (2, SeccompCmpOp::Eq, 0)]);
+        domains.chain([route]).collect()
+    }
+
+    /// Within the machine alone. One of datagrams can send to any socket that has a name.
+    fn pairs(self) -> Vec<SeccompRule> {
+        let local = (0, SeccompCmpOp::Eq, DOMAINS[0]);
+        match self {
+            Self::All => vec![rule([local])],
+            Self::Network | Self::None => {
+                let of = |kind| rule([local.clone(), (1, SeccompCmpOp::MaskedEq(KIND), kind)]);
+                CONNECTED.map(of).into()
+            }
         }
     }
 }
@@ -137,8 +164,8 @@ macro_rules! calls {
 const ALLOWED: &[c_long] = calls! {
     SYS_accept SYS_accept4 SYS_bind SYS_connect SYS_getpeername SYS_getsockname SYS_getsockopt
     SYS_listen SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_sendmmsg SYS_sendmsg SYS_sendto
-    SYS_setsockopt SYS_shutdown SYS_socketpair
-    SYS_brk SYS_madvise SYS_membarrier SYS_memfd_create SYS_mincore SYS_mlock SYS_mlock2
+    SYS_setsockopt SYS_shutdown
+    SYS_brk SYS_madvise SYS_membarrier SYS_mincore SYS_mlock SYS_mlock2
     SYS_mlockall SYS_mmap SYS_mprotect SYS_mremap SYS_msync SYS_munlock SYS_munlockall SYS_munmap
     SYS_get_mempolicy SYS_mbind SYS_set_mempolicy SYS_pkey_alloc SYS_pkey_free SYS_pkey_mprotect
     SYS_remap_file_pages
@@ -146,12 +173,12 @@ const ALLOWED: &[c_long] = calls! {
     SYS_getresuid SYS_getuid SYS_setfsgid SYS_setfsuid SYS_setgid SYS_setgroups SYS_setregid
     SYS_setresgid SYS_setresuid SYS_setreuid SYS_setuid SYS_umask
     SYS_chdir SYS_close SYS_close_range SYS_copy_file_range SYS_dup SYS_dup3 SYS_execve
-    SYS_execveat SYS_faccessat SYS_faccessat2 SYS_fadvise64 SYS_fallocate SYS_fchdir SYS_fchmod
-    SYS_fchmodat SYS_fchown SYS_fchownat SYS_fcntl SYS_fdatasync SYS_fgetxattr SYS_flistxattr
+    SYS_execveat SYS_faccessat SYS_faccessat2 SYS_fadvise64 SYS_fallocate SYS_fchdir
+    SYS_fchown SYS_fchownat SYS_fcntl SYS_fdatasync SYS_fgetxattr SYS_flistxattr
     SYS_flock SYS_fremovexattr SYS_fsetxattr SYS_fstat SYS_fstatfs SYS_fsync SYS_ftruncate
     SYS_getcwd SYS_getdents64 SYS_getxattr SYS_inotify_add_watch SYS_inotify_init1
     SYS_inotify_rm_watch SYS_lgetxattr SYS_linkat SYS_listxattr SYS_llistxattr SYS_lremovexattr
-    SYS_lseek SYS_lsetxattr SYS_mkdirat SYS_mknodat SYS_newfstatat SYS_openat SYS_openat2
+    SYS_lseek SYS_lsetxattr SYS_mkdirat SYS_newfstatat
     SYS_pipe2 SYS_pread64 SYS_preadv SYS_preadv2 SYS_pwrite64 SYS_pwritev SYS_pwritev2 SYS_read
     SYS_readahead SYS_readlinkat SYS_readv SYS_removexattr SYS_renameat SYS_renameat2
     SYS_sendfile SYS_setxattr SYS_splice SYS_statfs SYS_statx SYS_symlinkat SYS_sync
@@ -176,20 +203,44 @@ const ALLOWED: &[c_long] = calls! {
     SYS_sysinfo SYS_tgkill SYS_tkill SYS_uname SYS_wait4 SYS_waitid
     SYS_mq_getsetattr SYS_mq_notify SYS_mq_open SYS_mq_timedreceive SYS_mq_timedsend
     SYS_mq_unlink SYS_msgctl SYS_msgget SYS_msgrcv SYS_msgsnd SYS_semctl SYS_semget SYS_semop
-    SYS_semtimedop SYS_shmat SYS_shmctl SYS_shmdt SYS_shmget
+    SYS_semtimedop
 };
 
 /// The older forms of such calls, which only this processor has.
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = calls! {
-    SYS_access SYS_alarm SYS_arch_prctl SYS_chmod SYS_chown SYS_creat SYS_dup2 SYS_epoll_create
+    SYS_access SYS_alarm SYS_arch_prctl SYS_chown SYS_dup2 SYS_epoll_create
     SYS_epoll_ctl_old SYS_epoll_wait SYS_epoll_wait_old SYS_eventfd SYS_fork SYS_futimesat
-    SYS_getdents SYS_getpgrp SYS_inotify_init SYS_lchown SYS_link SYS_lstat SYS_mkdir SYS_mknod
-    SYS_open SYS_pause SYS_pipe SYS_poll SYS_readlink SYS_rename SYS_rmdir SYS_select
+    SYS_getdents SYS_getpgrp SYS_inotify_init SYS_lchown SYS_link SYS_lstat SYS_mkdir
+    SYS_pause SYS_pipe SYS_poll SYS_readlink SYS_rename SYS_rmdir SYS_select
     SYS_signalfd SYS_stat SYS_symlink SYS_time SYS_unlink SYS_utime SYS_utimes SYS_vfork
 };
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
+
+/// Calls that take a mode, with its argument. `openat2` has it in memory, where no filter looks, so it
+/// is not allowed at all.
+#[cfg(target_arch = "x86_64")]
+const MODES: &[(c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_mknodat, 2),
+    (libc::SYS_chmod, 1),
+    (libc::SYS_creat, 1),
+    (libc::SYS_mknod, 1),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES: &[(c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that take a mode after these flags if they make a file.
+#[cfg(target_arch = "x86_64")]
+const OPENS: &[(c_long, u8)] = &[(libc::SYS_openat, 2), (libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS: &[(c_long, u8)] = &[(libc::SYS_openat, 2)];
 
 #[cfg(test)]
 mod tests {
@@ -227,6 +278,9 @@ mod tests {
             libc::SYS_swapon,
             libc::SYS_clock_settime,
             libc::SYS_sethostname,
+            libc::SYS_openat2,
+            libc::SYS_memfd_create,
+            libc::SYS_shmget,
         ];
         for number in closed {
             assert!(!ALLOWED.contains(&number), "{number}");

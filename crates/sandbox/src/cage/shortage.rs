@@ -111,6 +111,6 @@ fn namespaces() -> String {
 
 fn landlock(level: Level) -> String {
     let needed = super::landlock::needed(level);
-    let kernel = if needed > ABI::V1 { "6.7" } else { "5.13" };
+    let kernel = if needed > ABI::V1 { "6.12" } else { "5.13" };
     format!("use Linux {kernel} or newer with `landlock` in the kernel parameter lsm=")
 }

@@ -138,6 +138,19 @@ pub(super) fn of(settings: &CageSettings) -> (View, Vec<(String, String)>) {
     (builder.finish(), variables)
 }
 
+/// A hidden folder that lies below what is shown.
+pub(super) fn shows_hidden(view: &View, settings: &CageSettings) -> Option<PathBuf> {
+    let shown = || {
+        view.read
+            .iter()
+            .chain(&view.layered)
+            .chain([&settings.workspace])
+    };
+    let hidden = settings.hidden.iter();
+    let mut real = hidden.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone()));
+    real.find(|path| shown().any(|shown| path.starts_with(shown)))
+}
+
 struct Builder<'a> {
     view: View,
     settings: &'a CageSettings,

@@ -27,7 +27,6 @@ pub(super) struct Watched {
     processes: u64,
     /// Whether every process that is seen is the command's.
     is_alone: bool,
-    page: u64,
 }
 
 /// What its processes take.
@@ -44,7 +43,6 @@ impl Watched {
             memory: plan.limits.memory,
             processes: plan.limits.processes,
             is_alone: plan.level == Level::Namespaces,
-            page: rustix::param::page_size() as u64,
         }
     }
 
@@ -74,21 +72,11 @@ impl Watched {
 
     fn taken(&self) -> Taken {
         let mut taken = Taken::default();
-        for pid in self.members() {
-            let of =
-                |file: &str| fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero()));
-            let pages = of("statm").ok().and_then(|text| {
-                let mut fields = text.split(' ').skip(1);
-                let resident: u64 = fields.next()?.parse().ok()?;
-                let shared: u64 = fields.next()?.parse().ok()?;
-                Some(resident.saturating_sub(shared))
-            });
-            taken.memory += pages.unwrap_or_default() * self.page;
-            let threads = of("stat").ok().and_then(|text| {
-                let (_, fields) = text.rsplit_once(") ")?;
-                fields.split(' ').nth(17)?.parse::<u64>().ok()
-            });
-            taken.tasks += threads.unwrap_or(1);
+        for status in self.members().into_iter().filter_map(Status::of) {
+            // Shared memory counts for each process that has it.
+            let kib = ["RssAnon", "RssShmem"].map(|name| status.number(name).unwrap_or_default());
+            taken.memory += (kib[0] + kib[1]) * 1024;
+            taken.tasks += status.number("Threads").unwrap_or(1);
         }
         taken
     }
@@ -103,11 +91,11 @@ impl Watched {
         }
     }
 
-    /// Ends every process of the command.
-    fn end(&self) {
+    /// Ends every process of the command; whether there is none any more.
+    fn end(&self) -> bool {
         if self.is_alone {
             // They end with this process, which is their first.
-            return;
+            return true;
         }
         for _ in 0..MAX_ROUNDS {
             let members = self.members();
@@ -123,17 +111,37 @@ impl Watched {
                 }
             };
             if !left && self.members().is_empty() {
-                return;
+                return true;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        false
+    }
+}
+
+/// What the kernel says of a process. Its name is in it and need not be text, but has no line breaks.
+struct Status(Vec<u8>);
+
+impl Status {
+    fn of(pid: Pid) -> Option<Self> {
+        let status = fs::read(format!("/proc/{}/status", pid.as_raw_nonzero()));
+        status.ok().map(Self)
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        let mut lines = self.0.split(|byte| *byte == b'\n');
+        let value = |line: &[u8]| {
+            let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
+            let value = std::str::from_utf8(value).ok()?;
+            value.split_whitespace().next()?.parse().ok()
+        };
+        lines.find_map(value)
     }
 }
 
 fn parent(pid: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    Pid::from_raw(fields.split(' ').nth(1)?.parse().ok()?)
+    let parent = Status::of(pid)?.number("PPid")?;
+    Pid::from_raw(parent.try_into().ok()?)
 }
 
 /// Watches a command, and takes all of its processes down when it is over. `failed` is where the
@@ -170,7 +178,9 @@ pub(super) fn until_it_ends(
             break excess;
         }
     };
-    watched.end();
+    if !watched.end() {
+        return Ok(Ended::Lost);
+    }
     let mut line = String::new();
     failed.set_nonblocking(true)?;
     let _none = BufReader::new(failed).read_line(&mut line);

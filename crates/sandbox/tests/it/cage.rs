@@ -1,6 +1,7 @@
 //! The cage, attacked: what must not happen in it, each shown to happen without it.
 
 mod limits;
+mod trusted;
 
 use std::collections::HashMap;
 use std::fs::{self, File, Permissions};
@@ -21,7 +22,7 @@ const EFFECTS: &str = include_str!("cage/effects.tsv");
 const PROGRAM: &str = env!("CARGO_BIN_EXE_samovar-cage");
 /// What Landlock alone does not hold: the names and attributes of files, the workspace's own files, and
 /// the sight of other processes.
-const WEAKER: [&str; 27] = [
+const WEAKER: [&str; 28] = [
     "read\ta file outside, by its size",
     "read\twhether a file outside exists",
     "read\tthe data folder",
@@ -30,6 +31,7 @@ const WEAKER: [&str; 27] = [
     "read\tthe boot folder",
     "write\ta file outside, by its mode",
     "write\ta file outside, by its time",
+    "write\tthe mode of a device",
     "write\tthe data folder",
     "write\tthe data folder by moving it away",
     "write\twhat the server trusts",
@@ -56,6 +58,8 @@ const NOBODY: u32 = 65534;
 /// A machine in small: what is around a workspace that a command must not reach.
 pub(crate) struct Machine {
     all: TempDir,
+    /// Where a toolchain's home can be shown.
+    owner: TempDir,
     workspace: PathBuf,
     outside: PathBuf,
     home: PathBuf,
@@ -74,27 +78,26 @@ struct Neighbours {
 
 impl Machine {
     fn new(user: Option<u32>) -> Self {
-        let all = tempfile::Builder::new()
-            .prefix("samovar-cage-")
-            .tempdir_in("/var/tmp")
-            .unwrap();
+        let folder_in = |place: &str| {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix("samovar-cage-").tempdir_in(place).unwrap()
+        };
+        let (all, owner) = (folder_in("/var/tmp"), folder_in("/tmp"));
         let at = |name: &str| all.path().join(name);
-        for folder in [
-            "workspace/holder/data",
-            "workspace/agents",
-            "outside",
-            "home/.cargo",
-        ] {
+        let home = owner.path().join("home");
+        for folder in ["workspace/holder/data", "workspace/agents", "outside"] {
             fs::create_dir_all(at(folder)).unwrap();
         }
+        fs::create_dir_all(home.join(".cargo/bin")).unwrap();
         for file in [
             "outside/secret",
             "workspace/holder/data/token",
             "workspace/samovar.toml",
-            "home/.cargo/credentials.toml",
-            "home/.netrc",
         ] {
             fs::write(at(file), "canary").unwrap();
+        }
+        for file in [".cargo/credentials.toml", ".cargo/bin/tool", ".netrc"] {
+            fs::write(home.join(file), "canary").unwrap();
         }
         symlink(at("outside"), at("workspace/was-there")).unwrap();
         let program = at("samovar-cage");
@@ -105,13 +108,16 @@ impl Machine {
         let machine = Self {
             workspace: at("workspace"),
             outside: at("outside"),
-            home: at("home"),
+            home,
             all,
+            owner,
             user,
         };
         if let Some(user) = user {
-            fs::set_permissions(machine.all.path(), Permissions::from_mode(0o755)).unwrap();
-            give(machine.all.path(), user);
+            for folder in [&machine.all, &machine.owner] {
+                fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+                give(folder.path(), user);
+            }
         }
         machine
     }
@@ -311,6 +317,20 @@ pub(crate) fn run(cages: &Cages, job: Job) -> (String, Ended) {
     )
 }
 
+// proves TL-6
+#[test]
+fn landlock_alone_is_refused_where_it_would_show_the_data_directory() {
+    let machine = Machine::new(None);
+    let hidden = machine.outside.join("data");
+    fs::create_dir(&hidden).unwrap();
+    let settings = CageSettings {
+        read: vec![machine.outside.clone()],
+        hidden: vec![hidden],
+        ..machine.settings(Level::Landlock)
+    };
+    assert!(Cages::new(settings).is_err());
+}
+
 /// The test's own user, and one without rights where that one can become it.
 fn users() -> impl Iterator<Item = Option<u32>> {
     let other = is_root().then_some(Some(NOBODY));
@@ -421,6 +441,10 @@ fn landlock_alone_holds_less() {
         return;
     }
     for user in users() {
+        let machine = Machine::new(user);
+        let tool = machine.job(&format!("cat {}/.cargo/bin/tool", machine.home.display()));
+        let (text, _) = run(&machine.cages(Level::Landlock), tool);
+        assert_eq!(text, "canary", "what a toolchain has besides is read");
         let happened = attack(user, Some(Level::Landlock));
         let unexpected: Vec<_> = happened
             .iter()

@@ -37,16 +37,31 @@ impl Kept {
 
     /// What a model reads; a note stands where something is left out.
     pub(super) fn shown(mut self) -> String {
-        let is_cut = self.is_cut();
         let left_out = self.bytes.saturating_sub(MAX_SHOWN as u64);
         let tail = self.tail.make_contiguous();
-        if !is_cut {
+        if left_out == 0 {
             self.head.extend_from_slice(tail);
-            return plain(&self.head);
+            let whole = plain(&self.head);
+            if whole.len() <= MAX_SHOWN {
+                return whole;
+            }
+            // What is no text got longer.
+            let (head, tail) = (beginning(&whole), end(&whole));
+            let left_out = whole.len() - head.len() - tail.len();
+            return format!("{head}\n[{left_out} bytes are left out here]\n{tail}");
         }
         let (head, tail) = (plain(&self.head), plain(tail));
+        let (head, tail) = (beginning(&head), end(&tail));
         format!("{head}\n[{left_out} bytes are left out here]\n{tail}")
     }
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(HALF)]
+}
+
+fn end(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(HALF))..]
 }
 
 /// Both channels as they come, in a file that is made when they get too long to be shown.
@@ -100,5 +115,21 @@ impl Whole {
     pub(super) fn finish(self) -> Option<(String, bool)> {
         let is_whole = self.bytes < self.max_bytes;
         self.output.map(|output| (output.name, is_whole))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves TL-2
+    #[test]
+    fn what_is_no_text_is_shown_at_no_greater_length() {
+        for bytes in [10_000, 60_000, 200_000] {
+            let mut kept = Kept::default();
+            kept.add(&vec![0xff; bytes]);
+            let shown = kept.shown();
+            assert!(shown.len() < MAX_SHOWN + 64, "{bytes}: {}", shown.len());
+        }
     }
 }

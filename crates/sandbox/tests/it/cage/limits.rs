@@ -3,7 +3,7 @@
 use super::*;
 
 /// What people do in a workspace, and it works.
-const ORDINARY: [&str; 14] = [
+const ORDINARY: [&str; 15] = [
     "echo x > made && test -s made",
     "mkdir -p a/b && mv made a/b && cp -r a c && rm -r a",
     "grep -q canary samovar.toml",
@@ -19,6 +19,8 @@ const ORDINARY: [&str; 14] = [
     "test \"$(id -u)\" = \"$(stat -c %u .)\"",
     "yes | head -n 2 > /dev/null && test \"${PIPESTATUS[0]}\" = 141 || test \"$?\" = 0",
     "cat /proc/self/status > /dev/null && test \"$(cat /proc/self/comm)\" = cat",
+    // The kernel ends it before the server when memory is short.
+    "test \"$(cat /proc/self/oom_score_adj)\" -ge 500",
 ];
 
 // proves TL-6
@@ -72,6 +74,20 @@ fn greedy() -> Vec<(&'static str, Limits, Ended)> {
             "for n in 1 2 3 4; do perl -e '$x = \"x\" x (15 << 20); sleep 60' & done; wait",
             shares,
             Ended::Memory,
+        ),
+        (
+            "perl -e 'open(F, \"/dev/zero\"); $a = syscall(9, 0, 64 << 20, 3, 0x21, -1, 0); \
+             syscall(0, fileno(F), $a, 64 << 20); sleep 60'",
+            shares,
+            Ended::Memory,
+        ),
+        (
+            "perl -e 'for (1..4000) { open(my $f, \">\", \"/tmp/big$_\") or exit 7 }'",
+            Limits {
+                temp: 8 << 20,
+                ..limits
+            },
+            Ended::Exited(7),
         ),
         (
             "perl -e 'for (;;) { my $pid = fork; die unless defined $pid; if (!$pid) { sleep 60; exit } }'",
@@ -143,12 +159,14 @@ fn a_command_that_takes_too_much_is_ended_or_refused() {
 }
 
 /// How processes try to outlive their command.
-const LINGERING: [&str; 5] = [
+const LINGERING: [&str; 7] = [
     "sleep 600 & echo started",
     "setsid sleep 600 >/dev/null 2>&1 & echo started",
     "nohup setsid bash -c 'trap \"\" TERM INT HUP; while :; do sleep 600; done' >/dev/null 2>&1 & echo started",
     "perl -e 'exit if fork; setpgrp; exit if fork; close STDOUT; close STDERR; sleep 600' ; echo started",
     "exec 3>&1; (exec >&- 2>&- 3>&-; sleep 600) & echo started",
+    "perl -e '$0 = \"\\xff) \"; exit if fork; setpgrp; exit if fork; close STDOUT; close STDERR; sleep 600' ; echo started",
+    "perl -e '$0 = \"\\xff\"; exit if fork; setpgrp; exit if fork; sleep 600' ; echo started",
 ];
 
 /// The processes of this machine that this test began, by what they hold.
@@ -209,6 +227,42 @@ fn gone(machine: &Machine) {
 
 // proves TL-6
 #[test]
+fn a_cage_that_is_killed_leaves_an_outcome_that_is_unknown() {
+    let machine = Machine::new(None);
+    let (_, ended) = run(
+        &machine.cages(Level::Off),
+        machine.job("kill -9 $PPID; sleep 600"),
+    );
+    assert_eq!(format!("{ended:?}"), "Lost");
+}
+
+// proves TL-6
+#[test]
+fn a_command_ends_while_another_one_holds_its_output() {
+    let machine = Machine::new(None);
+    let cages = machine.cages(Level::Off);
+    let first = cages
+        .start(machine.job("echo $$ > pid; sleep 600"))
+        .unwrap();
+    let pid = machine.workspace.join("pid");
+    let pid = loop {
+        match fs::read_to_string(&pid) {
+            Ok(pid) if pid.ends_with('\n') => break pid,
+            Ok(_) | Err(_) => std::thread::yield_now(),
+        }
+    };
+    let hold = format!("exec 5> /proc/{}/fd/1; touch held; sleep 600", pid.trim());
+    let second = cages.start(machine.job(&hold)).unwrap();
+    while !machine.workspace.join("held").exists() {
+        std::thread::yield_now();
+    }
+    first.stopper().unwrap().stop();
+    assert_eq!(first.watch(|_, _| {}).unwrap().ended, Ended::Stopped);
+    drop(second);
+}
+
+// proves TL-6
+#[test]
 fn what_cannot_run_says_at_which_step() {
     if !is_provable(Level::Namespaces) {
         return;
@@ -253,22 +307,29 @@ fn a_command_that_is_to_read_changes_nothing_of_the_workspace() {
         return;
     }
     let machine = Machine::new(None);
-    let cages = machine.cages(Level::Namespaces);
-    for (command, works) in [
-        (
-            "cat samovar.toml && ls && grep -q x /tmp/none || echo x > /tmp/made",
-            true,
-        ),
-        ("echo x > made", false),
-        ("rm -r agents", false),
-        ("mkdir folder", false),
-    ] {
-        let job = Job {
-            writes: false,
-            ..machine.job(command)
-        };
-        let (text, ended) = run(&cages, job);
-        assert_eq!(ended == Ended::Exited(0), works, "{command}: {text}");
+    let levels = [Level::Namespaces, Level::Landlock];
+    for level in levels.into_iter().filter(|level| is_provable(*level)) {
+        let cages = machine.cages(level);
+        for (command, works) in [
+            (
+                "cat samovar.toml && ls && echo x > ${TMPDIR:-/tmp}/made",
+                true,
+            ),
+            ("echo x > made", false),
+            ("rm -r agents", false),
+            ("mkdir folder", false),
+        ] {
+            let job = Job {
+                writes: false,
+                ..machine.job(command)
+            };
+            let (text, ended) = run(&cages, job);
+            assert_eq!(
+                ended == Ended::Exited(0),
+                works,
+                "{level:?} {command}: {text}"
+            );
+        }
     }
 }
 

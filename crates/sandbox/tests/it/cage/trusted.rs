@@ -1,0 +1,155 @@
+//! Names that the server trusts and a workspace lacks: what a command makes of them.
+
+use super::*;
+
+/// What the server trusts of these workspaces.
+const KEPT: [&str; 5] = [
+    "AGENTS.md",
+    "skills",
+    "docs/notes",
+    ".git/config",
+    ".git/commondir",
+];
+
+impl Machine {
+    fn trusting(&self, level: Level) -> CageSettings {
+        CageSettings {
+            kept: KEPT.map(PathBuf::from).to_vec(),
+            note: Some(self.all.path().join("note")),
+            ..self.settings(level)
+        }
+    }
+
+    fn shell(&self, command: &str) -> bool {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", command]).current_dir(&self.workspace);
+        shell.status().unwrap().success()
+    }
+}
+
+/// What was there, what a command does, and what holds then.
+const ROWS: [(&str, &str, &str); 11] = [
+    (
+        ":",
+        "echo x > AGENTS.md",
+        "test ! -e AGENTS.md && grep -q x AGENTS.md.from-exec-*",
+    ),
+    (
+        ":",
+        "mkdir skills && chmod 0 skills",
+        "test ! -e skills && test -d skills.from-exec-*",
+    ),
+    (
+        ":",
+        "touch AGENTS.md.from-exec $(seq -f AGENTS.md.from-exec-%g 2 1100); echo x > AGENTS.md",
+        "test ! -e AGENTS.md",
+    ),
+    (
+        ":",
+        "echo x > AGENTS.md; chmod 500 .",
+        "test ! -e AGENTS.md",
+    ),
+    (
+        "mkdir .git",
+        "echo x > .git/commondir; chmod 0 .git",
+        "test -d .git && test ! -e .git/commondir && test -e .git/commondir.from-exec-*",
+    ),
+    (
+        "mkdir ../outside/repo && touch ../outside/repo/config",
+        "ln -s $PWD/../outside/repo .git",
+        "test -e ../outside/repo/config && test ! -L .git && test -L .git.from-exec-*",
+    ),
+    (
+        "mkdir ../outside/docs && touch ../outside/docs/notes",
+        "ln -s ../outside/docs docs",
+        "test -e ../outside/docs/notes && test ! -L docs",
+    ),
+    (
+        ":",
+        "echo 'gitdir: evil' > .git",
+        "test ! -e .git && test -f .git.from-exec-*",
+    ),
+    (
+        ":",
+        "mkdir .git && touch .git/HEAD .git/config",
+        "test -e .git/HEAD && test ! -e .git/config",
+    ),
+    (
+        "mkdir real && ln -s real .git",
+        "rm .git && mkdir .git && touch .git/config",
+        "test \"$(readlink .git)\" = real && test -e .git.from-exec-*/config",
+    ),
+    (
+        "echo 'gitdir: real' > .git",
+        "echo 'gitdir: evil' > .git; mv .git x",
+        "grep -q real .git",
+    ),
+];
+
+// proves TL-18
+#[test]
+fn what_a_command_makes_of_a_trusted_name_is_put_aside() {
+    if !is_provable(Level::Namespaces) {
+        return;
+    }
+    for (before, command, after) in ROWS {
+        let machine = Machine::new(None);
+        assert!(machine.shell(before), "{before}");
+        let cages = Cages::new(machine.trusting(Level::Namespaces)).unwrap();
+        run(&cages, machine.job(command));
+        assert!(machine.shell(after), "{command}: {after}");
+        assert!(!machine.all.path().join("note").exists(), "{command}");
+    }
+}
+
+// proves TL-18
+#[test]
+fn what_the_name_was_when_the_first_of_two_commands_began_counts_for_both() {
+    if !is_provable(Level::Namespaces) {
+        return;
+    }
+    let machine = Machine::new(None);
+    let cages = Cages::new(machine.trusting(Level::Namespaces)).unwrap();
+    let first = "mkdir skills; touch made; until test -e runs; do sleep 0.01; done";
+    let second = "touch runs; while test -e skills; do sleep 0.01; done; mkdir skills";
+    let first = cages.start(machine.job(first)).unwrap();
+    while !machine.workspace.join("made").exists() {
+        std::thread::yield_now();
+    }
+    let second = cages.start(machine.job(second)).unwrap();
+    first.watch(|_, _| {}).unwrap();
+    second.watch(|_, _| {}).unwrap();
+    assert!(machine.shell("test ! -e skills && test $(ls -d skills.from-exec-* | wc -l) = 2"));
+}
+
+// proves TL-18
+#[test]
+fn a_command_that_is_dropped_or_never_started_leaves_no_trusted_name_and_no_note() {
+    if !is_provable(Level::Namespaces) {
+        return;
+    }
+    let machine = Machine::new(None);
+    let unstarted = CageSettings {
+        program: Some(machine.outside.join("missing")),
+        ..machine.trusting(Level::Namespaces)
+    };
+    assert!(
+        Cages::new(unstarted)
+            .unwrap()
+            .start(machine.job(":"))
+            .is_err()
+    );
+    assert!(!machine.all.path().join("note").exists());
+
+    let cages = Cages::new(machine.trusting(Level::Namespaces)).unwrap();
+    let running = cages
+        .start(machine.job("mkdir skills; touch made; sleep 600"))
+        .unwrap();
+    while !machine.workspace.join("made").exists() {
+        std::thread::yield_now();
+    }
+    assert!(machine.all.path().join("note").exists());
+    drop(running);
+    assert!(machine.shell("test ! -e skills && test -d skills.from-exec-*"));
+    assert!(!machine.all.path().join("note").exists());
+}
