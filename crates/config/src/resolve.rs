@@ -66,12 +66,27 @@ impl Sources {
     /// [`ConfigError`]: the first mistake of the source that counts most, and keys in the file of
     /// this folder that may not be set there.
     pub fn resolve(&self) -> Result<Resolved, ConfigError> {
+        self.resolve_with(|folders| self.read_here(folders))
+    }
+
+    /// Reads everything but the file of the current folder, before that one is known to be a person's.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the first mistake of the source that counts most.
+    pub fn resolve_without_folder(&self) -> Result<Resolved, ConfigError> {
+        self.resolve_with(|_| Ok(None))
+    }
+
+    fn resolve_with(
+        &self,
+        read_here: impl FnOnce(&Folders) -> Result<Option<Content>, ConfigError>,
+    ) -> Result<Resolved, ConfigError> {
         let (keys, folders) = (self.keys(), self.folders());
         let mut layers = vec![
             environment::of_flags(&keys, &self.flags)?,
             environment::of_variables(&keys, &self.environment)?,
         ];
-        let here = self.read_here(&folders)?;
+        let here = read_here(&folders)?;
         if let Some(content) = &here {
             let layer = read_file(&keys, &Owner::Here(content.path.clone()), content)?;
             Trust::of(&folders).admit(&keys, content, &layer)?;

@@ -278,7 +278,7 @@ async fn made(program: &Program, name: &str) {
 // proves TL-6, TL-18, DU-5, DU-18
 #[tokio::test]
 async fn a_command_dies_with_its_server_and_is_never_run_again() {
-    let command = "echo once >> effects; echo x > agents; echo x > SOUL.md; \
+    let command = "echo once >> effects; echo x > agents; echo x > SOUL.md; echo '[' > samovar.toml; \
                    (setsid sleep 600 &); touch began; sleep 600; echo twice >> effects";
     let calls = call("exec", json!({ "command": command }));
     let (program, model) = with_model([Rule::from(calls), say("done").forever()]).await;
@@ -295,7 +295,7 @@ async fn a_command_dies_with_its_server_and_is_never_run_again() {
 
     // What the command made is not trusted by its name, and nothing of it lives.
     let at = |name: &str| program.folder().join(name);
-    for name in ["agents", "SOUL.md"] {
+    for name in ["agents", "SOUL.md", "samovar.toml"] {
         assert!(!at(name).exists(), "{name}");
         assert!(is_aside(&program, name), "{name}");
     }
