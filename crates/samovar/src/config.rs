@@ -26,9 +26,7 @@ use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
 };
-use samovar_server::{
-    Config, Durability, FileAccess, Owner, Ownership, Token, UndoBounds, put_aside_before_reading,
-};
+use samovar_server::{Config, Durability, FileAccess, Owner, Ownership, Token, UndoBounds};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{DirArgs, ModelArgs};
@@ -307,7 +305,7 @@ pub(crate) fn plant() -> Option<String> {
 /// A mistake in the configuration, or no data directory: exit code 3; a flag's is 2.
 pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Result<Setup, Failure> {
     let sources = sources(places, who)?;
-    put_aside(&sources)?;
+    data_dir::put_aside(&sources)?;
     let resolved = sources.resolve()?;
     check_log(&resolved)?;
     for (name, key) in resolved.secrets() {
@@ -360,29 +358,6 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
         warnings: warnings(&config, &resolved),
         config,
     })
-}
-
-/// Makes sure that this folder's file is not one that a command made when its server was killed.
-///
-/// # Errors
-/// It is one and cannot be renamed.
-fn put_aside(sources: &Sources) -> Result<(), Failure> {
-    let file = sources.here.join(samovar_config::FILE_NAME);
-    if file.symlink_metadata().is_err() {
-        return Ok(());
-    }
-    // What is wrong with the rest is told when all of it is read.
-    let Ok(resolved) = sources.resolve_without_folder() else {
-        return Ok(());
-    };
-    let owner = resolved.folders.state.clone().map(Owner::new);
-    let (here, local) = (&sources.here, LocalData::UseOnly);
-    let workspace = resolved.settings.server.workspace.as_ref();
-    let workspace = workspace.unwrap_or(here);
-    match DataDir::choose(&resolved, here, workspace, owner.as_ref(), local) {
-        Ok(data_dir) => Ok(put_aside_before_reading(&data_dir.path)?),
-        Err(_) => Ok(()),
-    }
 }
 
 /// Whether the filter of the log is one; what it means, only the logger knows.

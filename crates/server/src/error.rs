@@ -38,7 +38,7 @@ pub enum OpenError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// Commands of an earlier run still run, or what they left cannot be looked at.
+    /// Commands of an earlier run still run, or what they left cannot be looked at or put aside.
     #[error("{}", locale::data_dir::commands_running(locale::quoted(.dir), .source))]
     Commands {
         /// The data directory.

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use samovar_config::Resolved;
+use samovar_config::{FILE_NAME, Resolved, Sources};
 use samovar_locale as text;
-use samovar_server::{Foreign, Owner, Ownership};
+use samovar_server::{Foreign, Owner, Ownership, put_aside_before_reading};
 
 use crate::exit::{Exit, Failure};
 
@@ -101,6 +101,29 @@ impl DataDir {
             place: Place::OfFolder,
             is_foreign: false,
         })
+    }
+}
+
+/// Makes sure that this folder's file is not one that a command made when its server was killed.
+///
+/// # Errors
+/// It is one and cannot be renamed.
+pub(super) fn put_aside(sources: &Sources) -> Result<(), Failure> {
+    let file = sources.here.join(FILE_NAME);
+    if file.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    // What is wrong with the rest is told when all of it is read.
+    let Ok(resolved) = sources.resolve_without_folder() else {
+        return Ok(());
+    };
+    let owner = resolved.folders.state.clone().map(Owner::new);
+    let (here, local) = (&sources.here, LocalData::UseOnly);
+    let workspace = resolved.settings.server.workspace.as_ref();
+    let workspace = workspace.unwrap_or(here);
+    match DataDir::choose(&resolved, here, workspace, owner.as_ref(), local) {
+        Ok(data_dir) => Ok(put_aside_before_reading(&data_dir.path)?),
+        Err(_) => Ok(()),
     }
 }
 
