@@ -60,6 +60,10 @@ fn greedy() -> Vec<(&'static str, Limits, Ended)> {
         memory: 48 << 20,
         ..limits
     };
+    let temp = Limits {
+        temp: 8 << 20,
+        ..limits
+    };
     let processes = Limits {
         processes: 320,
         ..limits
@@ -83,10 +87,7 @@ fn greedy() -> Vec<(&'static str, Limits, Ended)> {
         ),
         (
             "perl -e 'for (1..4000) { open(my $f, \">\", \"/tmp/big$_\") or exit 7 }'",
-            Limits {
-                temp: 8 << 20,
-                ..limits
-            },
+            temp,
             Ended::Exited(7),
         ),
         (
@@ -104,10 +105,7 @@ fn greedy() -> Vec<(&'static str, Limits, Ended)> {
         ),
         (
             "perl -e 'for (1..99) { print \"x\" x (1 << 20) or exit 7 } ' > /tmp/big",
-            Limits {
-                temp: 8 << 20,
-                ..limits
-            },
+            temp,
             Ended::Exited(7),
         ),
         (
