@@ -49,25 +49,18 @@ fn ordinary_work_is_done_in_the_cage() {
     }
 }
 
+/// The usual limits but for one.
+fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
 /// A command that takes too much, what is allowed, and how it ends.
 fn greedy() -> Vec<(&'static str, Limits, Ended)> {
-    let limits = Limits::default();
-    let memory = Limits {
-        memory: 64 << 20,
-        ..limits
-    };
-    let shares = Limits {
-        memory: 48 << 20,
-        ..limits
-    };
-    let temp = Limits {
-        temp: 8 << 20,
-        ..limits
-    };
-    let processes = Limits {
-        processes: 320,
-        ..limits
-    };
+    let memory = limits(|it| it.memory = 64 << 20);
+    let shares = limits(|it| it.memory = 48 << 20);
+    let temp = limits(|it| it.temp = 8 << 20);
     vec![
         (
             "perl -e '$x = \"x\" x (1 << 28); sleep 9'",
@@ -92,15 +85,12 @@ fn greedy() -> Vec<(&'static str, Limits, Ended)> {
         ),
         (
             "perl -e 'for (;;) { my $pid = fork; die unless defined $pid; if (!$pid) { sleep 60; exit } }'",
-            processes,
+            limits(|it| it.processes = 320),
             Ended::Processes,
         ),
         (
             "perl -e 'for (1..99) { print \"x\" x (1 << 20) } ' > big; exit $?",
-            Limits {
-                file: 8 << 20,
-                ..limits
-            },
+            limits(|it| it.file = 8 << 20),
             Ended::Exited(153),
         ),
         (
@@ -110,18 +100,12 @@ fn greedy() -> Vec<(&'static str, Limits, Ended)> {
         ),
         (
             "while :; do :; done",
-            Limits {
-                cpu_seconds: 1,
-                ..limits
-            },
+            limits(|it| it.cpu_seconds = 1),
             Ended::Signalled(9),
         ),
         (
             "perl -e 'for (1..99) { open(my $f, \"<\", \"/dev/null\") or exit 7; push @f, $f }'",
-            Limits {
-                open_files: 50,
-                ..limits
-            },
+            limits(|it| it.open_files = 50),
             Ended::Exited(7),
         ),
     ]
