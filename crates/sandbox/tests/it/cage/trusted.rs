@@ -37,7 +37,7 @@ const ROWS: [(&str, &str, &str); 11] = [
     (
         ":",
         "mkdir skills && chmod 0 skills",
-        "test ! -e skills && test -d skills.from-exec-*",
+        "test ! -e skills && chmod 700 skills.from-exec-*",
     ),
     (
         ":",
