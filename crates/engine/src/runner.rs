@@ -36,6 +36,7 @@ pub(crate) mod layers;
 mod recovery;
 mod retry;
 mod stop;
+mod tainting;
 
 pub(crate) use budget::unbudgeted;
 pub(crate) use delegate::Newborn;
@@ -206,10 +207,7 @@ impl Runner {
     }
 
     async fn drive(&mut self) -> Result<RunEnd, Broken> {
-        let posted = self.turn.posted();
-        if posted.is_some_and(|posted| posted.active_tab.is_some() || !posted.tabs.is_empty()) {
-            self.taint();
-        }
+        self.taint_by_tabs();
         if self.continuation.is_some() {
             self.take_up().await?;
         }
@@ -251,20 +249,6 @@ impl Runner {
                     return Ok(RunEnd::Finished);
                 }
             }
-        }
-    }
-
-    /// Notes that text from outside may be in the session; before the text is (TL-10).
-    fn taint(&mut self) {
-        if self.taint.taint() {
-            let changed = Kind::SessionChanged {
-                model: None,
-                route: None,
-                title: None,
-                approval: None,
-                tainted: true,
-            };
-            self.note_by(Author::System, changed);
         }
     }
 
