@@ -111,9 +111,11 @@ impl Arena {
         std::fs::write(folders.config(), config(&model, &world, agent))?;
         let read_me = folders.workspace().join(scene::READ_ME);
         std::fs::write(read_me, format!("{}\n", scene::READ_ME_SAYS))?;
+        let runs_commands = folders.can_run_commands(&plan.binary).await;
         let (address, at) = watch::channel(None);
         let (is_closing, must_close) = watch::channel(false);
-        let stage = Stage::new(model, folders.workspace(), at, must_close, ticker);
+        let mut stage = Stage::new(model, folders.workspace(), at, must_close, ticker);
+        stage.runs_commands = runs_commands;
         let stage = Arc::new(stage);
         let mut drivers = JoinSet::new();
         for number in 1..=SESSIONS {

@@ -43,6 +43,8 @@ pub struct Counts {
     pub unsafe_effects: u64,
     /// How often an effect that must happen once happened again.
     pub unsafe_repeated: u64,
+    /// Commands that ran.
+    pub commands: u64,
     /// Idempotent calls that were made.
     pub idempotent_effects: u64,
     /// How often they were made again under the same key, as they may be.
@@ -167,6 +169,7 @@ impl Counts {
             calls,
             unsafe_effects,
             unsafe_repeated,
+            commands,
             idempotent_effects,
             idempotent_again,
             doubts_told,
@@ -201,6 +204,7 @@ impl Counts {
             (&mut self.calls, calls),
             (&mut self.unsafe_effects, unsafe_effects),
             (&mut self.unsafe_repeated, unsafe_repeated),
+            (&mut self.commands, commands),
             (&mut self.idempotent_effects, idempotent_effects),
             (&mut self.idempotent_again, idempotent_again),
             (&mut self.doubts_told, doubts_told),

@@ -99,7 +99,7 @@ impl Driver {
         } else {
             scene::choose(&mut self.dice, delivery)
         };
-        for rule in scene::rules(message, scene, &mut self.dice) {
+        for rule in scene::rules(message, scene, self.stage.runs_commands, &mut self.dice) {
             self.stage.model.push(rule);
         }
         if let Err(error) = self.stage.lays_out(message, scene) {

@@ -51,7 +51,7 @@ impl Passer {
                 why,
             });
         }
-        for rule in scene::rules(&message, scene, &mut self.dice) {
+        for rule in scene::rules(&message, scene, self.stage.runs_commands, &mut self.dice) {
             self.stage.model.push(rule);
         }
         let subject = Subject {

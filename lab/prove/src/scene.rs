@@ -21,6 +21,8 @@ pub(crate) const NOTE: &str = "note";
 pub(crate) const PAY: &str = "pay";
 /// The unsafe webhook that a person is asked about.
 pub(crate) const GRANT: &str = "grant";
+/// The tool that runs commands.
+pub(crate) const EXEC: &str = "exec";
 /// A file that is there to be read.
 pub(crate) const READ_ME: &str = "read-me.txt";
 /// What stands in it.
@@ -100,9 +102,14 @@ pub(crate) fn choose_beside(dice: &mut Dice) -> Scene {
 }
 
 /// What the model answers in the turn of a message.
-pub(crate) fn rules(message: &str, scene: Scene, dice: &mut Dice) -> Vec<Rule> {
+pub(crate) fn rules(
+    message: &str,
+    scene: Scene,
+    runs_commands: bool,
+    dice: &mut Dice,
+) -> Vec<Rule> {
     let mut rules = Vec::new();
-    let batch = Batch::of(scene, dice);
+    let batch = Batch::of(scene, runs_commands, dice);
     match scene {
         Scene::Text | Scene::Tools | Scene::Questions | Scene::Tree | Scene::Background => {}
         Scene::Fault => rules.push(fault(message, dice).when(own_step(message, 0)).times(1)),
@@ -144,15 +151,18 @@ fn turn(message: &str, calls: impl Fn(u32) -> Vec<Call>, dice: &mut Dice) -> Vec
 #[derive(Clone, Copy)]
 enum Batch {
     Nothing,
-    AllClasses,
+    AllClasses {
+        /// With a command.
+        runs: bool,
+    },
     Questions(questions::Shape),
     Agents(trees::Shape),
 }
 
 impl Batch {
-    fn of(scene: Scene, dice: &mut Dice) -> Self {
+    fn of(scene: Scene, runs: bool, dice: &mut Dice) -> Self {
         match scene {
-            Scene::Tools => Self::AllClasses,
+            Scene::Tools => Self::AllClasses { runs },
             Scene::Questions => Self::Questions(questions::Shape::choose(dice)),
             Scene::Tree => Self::Agents(trees::Shape::tree(dice)),
             Scene::Background => Self::Agents(trees::Shape::background(dice)),
@@ -163,7 +173,14 @@ impl Batch {
     fn calls(self, message: &str, attempt: u32) -> Vec<Call> {
         match self {
             Self::Nothing => Vec::new(),
-            Self::AllClasses => all_classes(message, attempt),
+            Self::AllClasses { runs } => {
+                let mut calls = all_classes(message, attempt);
+                if runs {
+                    let at = calls.len() - 1;
+                    calls.insert(at, (EXEC, json!({"command": command(message, attempt)})));
+                }
+                calls
+            }
             Self::Questions(shape) => shape.calls(message, attempt),
             Self::Agents(shape) => shape.calls(message, attempt),
         }
@@ -248,6 +265,19 @@ fn all_classes(message: &str, attempt: u32) -> Vec<Call> {
         calls.insert(3, (GRANT, of));
     }
     calls
+}
+
+/// A command that says in a file of the workspace that it ran, and takes its time.
+fn command(message: &str, attempt: u32) -> String {
+    let file = ran_file(message);
+    format!(
+        "sleep 0.02; echo '{message} ran in attempt {attempt}' >> {file}; sleep 0.02; echo told"
+    )
+}
+
+/// The file with the line of a message's command.
+pub(crate) fn ran_file(message: &str) -> String {
+    format!("ran-{message}.txt")
 }
 
 /// What a provider does to its clients.

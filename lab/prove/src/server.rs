@@ -53,6 +53,30 @@ impl Folders {
         self.home().join(".config/samovar/samovar.toml")
     }
 
+    /// Whether this machine lets the program run commands in its sandbox.
+    pub(crate) async fn can_run_commands(&self, binary: &Path) -> bool {
+        let mut command = self.command(binary);
+        let told = command.args(["doctor", "--json"]).output().await;
+        let told = told.map(|told| told.stdout).unwrap_or_default();
+        let told: Value = serde_json::from_slice(&told).unwrap_or_default();
+        let mut findings = told["findings"].as_array().into_iter().flatten();
+        findings.any(|row| row["what"] == "sandbox" && row["ok"] == true)
+    }
+
+    /// The program with an environment of its own.
+    fn command(&self, binary: &Path) -> Command {
+        let mut command = Command::new(binary);
+        command
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", "/usr/bin:/bin")
+            .env("DATA_DIR", self.data())
+            .current_dir(self.workspace())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+
     fn home(&self) -> PathBuf {
         self.root.join("home")
     }
@@ -124,7 +148,7 @@ pub(crate) enum StartResult {
 }
 
 impl Server {
-    /// Starts `serve` with an environment of its own.
+    /// Starts `serve`.
     pub(crate) fn start(folders: &Folders, orders: &Orders<'_>, life: u64) -> io::Result<Self> {
         // The one that a killed server has left would name the wrong address.
         match fs::remove_file(folders.note()) {
@@ -135,18 +159,11 @@ impl Server {
             .create(true)
             .append(true)
             .open(folders.log())?;
-        let mut command = Command::new(orders.binary);
+        let mut command = folders.command(orders.binary);
         command
             .args(["serve", "--port", "0", "--with-parent"])
-            .env_clear()
-            .env("HOME", folders.home())
-            .env("PATH", "/usr/bin:/bin")
-            .env("DATA_DIR", folders.data())
-            .current_dir(folders.workspace())
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
-            .kill_on_drop(true);
+            .stderr(log);
         if let Some(point) = &orders.point {
             command.env("SAMOVAR_FAILPOINT", point);
         }

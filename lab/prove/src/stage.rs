@@ -31,6 +31,8 @@ pub(crate) struct Stage {
     pub(crate) address: watch::Receiver<Option<Address>>,
     /// Whether nobody is to begin anything any more.
     pub(crate) is_closing: watch::Receiver<bool>,
+    /// Whether the machine lets the server run commands.
+    pub(crate) runs_commands: bool,
     ticker: Ticker,
     notes: Mutex<Notes>,
 }
@@ -59,6 +61,7 @@ impl Stage {
             workspace,
             address,
             is_closing,
+            runs_commands: false,
             notes: Mutex::default(),
         }
     }

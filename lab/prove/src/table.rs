@@ -129,6 +129,7 @@ fn calls(report: &Report) -> Vec<Row> {
     vec![
         counted(says::row_calls(), counts.calls),
         counted(says::row_unsafe(), counts.unsafe_effects),
+        counted(says::row_commands(), counts.commands),
         broken(says::row_repeated(), &[Broken::UnsafeRepeated]),
         broken(
             says::row_untold(),

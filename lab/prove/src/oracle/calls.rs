@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{MessageTurn, Streams, Verdict, approvals};
 use crate::observed::{Class, Effect, Observed, Post, Profile};
-use crate::scene::{ASK, DELEGATE, GRANT, READ_ME, READ_ME_SAYS, SPAWN};
+use crate::scene::{ASK, DELEGATE, EXEC, GRANT, READ_ME, READ_ME_SAYS, SPAWN, ran_file};
 use crate::turn_record::{Call, Closing, TurnEnd, TurnRecord};
 use crate::violation::Broken;
 
@@ -81,6 +81,7 @@ impl Case<'_> {
             }
             match self.call.name.as_str() {
                 "write_file" | "edit_file" => self.file(closing, observed, verdict),
+                EXEC => self.command(closing, observed, verdict),
                 "read_file" => self.look(closing, READ_ME_SAYS, verdict),
                 "list_dir" => self.look(closing, READ_ME, verdict),
                 GRANT => {
@@ -147,6 +148,16 @@ impl Case<'_> {
         }
     }
 
+    /// A command has left its line once.
+    fn command(&self, closing: &Closing, observed: &Observed, verdict: &mut Verdict) {
+        let command = self.call.args["command"].as_str().unwrap_or_default();
+        let line = command.split('\'').nth(1).unwrap_or_default();
+        let path = ran_file(line.split(' ').next().unwrap_or_default());
+        let has_run = observed.files.contains_key(&path);
+        verdict.counts.commands += u64::from(has_run);
+        self.left(&path, line, closing, observed, verdict);
+    }
+
     /// What `write_file` and `edit_file` did stands in the workspace, once.
     fn file(&self, closing: &Closing, observed: &Observed, verdict: &mut Verdict) {
         let path = self.call.args["path"].as_str().unwrap_or_default();
@@ -155,6 +166,18 @@ impl Case<'_> {
             _ => &self.call.args["new"],
         };
         let wanted = wanted.as_str().unwrap_or_default();
+        self.left(path, wanted, closing, observed, verdict);
+    }
+
+    /// What a call leaves in a file stands there as often as its result says.
+    fn left(
+        &self,
+        path: &str,
+        wanted: &str,
+        closing: &Closing,
+        observed: &Observed,
+        verdict: &mut Verdict,
+    ) {
         let content = observed.files.get(path).map_or("", String::as_str);
         let times = content.matches(wanted).count();
         // What another attempt has written is there, too.
