@@ -38,10 +38,15 @@ enum Rule {
 pub(crate) fn reads(command: &Command) -> Result<(), Why> {
     let rule = rule(&command.program)?;
     let arguments = command.arguments.as_slice();
-    if let [only] = arguments
-        && matches!(only.literal(), Some("--version" | "--help"))
-    {
-        return Ok(());
+    let only = match arguments {
+        [only] => only.literal(),
+        _ => None,
+    };
+    match (&rule, only) {
+        (_, Some("--version")) => return Ok(()),
+        // Some show it in a pager, which their settings name.
+        (Rule::Always | Rule::With(_) | Rule::Only(_), Some("--help")) => return Ok(()),
+        _ => {}
     }
     match rule {
         Rule::Always => Ok(()),

@@ -42,10 +42,14 @@ fn sets_a_variable(format: &str) -> bool {
     false
 }
 
-/// `test` and `[` of the shell: `-v` and `-R` take a variable, whose subscript can run a command.
+/// `test` and `[` of the shell: `-v` and `-R` take a variable, whose subscript can run a command. A
+/// pattern such as `-?` becomes one of them where a file has its name.
 pub(super) fn test(arguments: &[Word]) -> Result<(), Why> {
-    let is_odd = |word: &Word| word.pattern_at == Some(0) || matches!(&*word.text, "-v" | "-R");
-    accept(!arguments.iter().any(is_odd))
+    accept(
+        !literals(arguments)?
+            .iter()
+            .any(|word| matches!(*word, "-v" | "-R")),
+    )
 }
 
 /// `command` of the shell, when it only looks a name up.

@@ -100,12 +100,26 @@ fn closed_brackets(part: &str) -> Result<(), Why> {
             continue;
         }
         let inside = inside.strip_prefix('^').unwrap_or(inside);
-        let first = inside.strip_prefix(']').unwrap_or(inside);
-        let end = first.find(']').ok_or(OTHER)?;
-        if first[..end].ends_with('\\') {
-            return Err(OTHER);
-        }
-        rest = &first[end + 1..];
+        rest = after_bracket(inside.strip_prefix(']').unwrap_or(inside))?;
     }
     Ok(())
+}
+
+/// What follows the bracket that closes this part. In it, another one opens only a class such as
+/// `[:digit:]`, of which the inner bracket closes nothing.
+fn after_bracket(inside: &str) -> Result<&str, Why> {
+    let mut rest = inside;
+    loop {
+        let at = rest.find(['[', ']']).ok_or(OTHER)?;
+        if rest[..at].ends_with('\\') {
+            return Err(OTHER);
+        }
+        let after = &rest[at + 1..];
+        if rest[at..].starts_with(']') {
+            return Ok(after);
+        }
+        let class = after.strip_prefix(':').ok_or(OTHER)?;
+        let class = class.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        rest = class.strip_prefix(":]").ok_or(OTHER)?;
+    }
 }

@@ -12,11 +12,11 @@ const ALWAYS: &str = "ls cat head tail wc cut tr echo grep egrep fgrep stat du d
     type tty users who locale numfmt factor pr cmp sleep cal dir vdir logname tsort \
     lscpu lsblk eza exa";
 
-/// Programs whose version is asked for. Not those that run what a file of the folder or of the
-/// home directory names before they show it, as cargo, rustc, yarn, pnpm and docker do.
-const VERSION: &str = "python python2 python3 node npm npx gcc g++ cc c++ clang clang++ make cmake \
-    ninja java javac ruby perl php curl wget bash zsh fish vim nvim ssh sqlite3 psql mysql ffmpeg \
-    rsync gpg postgres ld less man emacs nano";
+/// Programs whose version is asked for. Not those that read a file of the folder or of the home
+/// directory, which is the workspace, before they show it: cargo, rustc, npm, docker, curl, wget,
+/// psql, gpg, rsync, fish, less and others write or run what such a file says.
+const VERSION: &str = "python python2 python3 node gcc g++ cc c++ clang clang++ make cmake ninja \
+    java javac ruby perl php bash zsh vim nvim ssh sqlite3 ffmpeg postgres ld man emacs nano";
 
 /// The rule of a program, if it is in the list.
 pub(super) fn rule(name: &str) -> Option<Rule> {
@@ -25,8 +25,8 @@ pub(super) fn rule(name: &str) -> Option<Rule> {
     }
     if is_in(VERSION, name) {
         return Some(Rule::Version(match name {
-            "python" | "python2" | "python3" | "curl" | "ssh" => "-V",
-            "node" | "npm" | "npx" | "ruby" | "perl" | "php" => "-v",
+            "python" | "python2" | "python3" | "ssh" => "-V",
+            "node" | "ruby" | "perl" | "php" => "-v",
             "java" => "-version",
             _ => "--version",
         }));
