@@ -159,8 +159,10 @@ impl Page {
 
     fn finish(mut self) -> Tidy {
         self.close_to(0);
+        let is_blank = |c: char| c.is_whitespace() || c.is_control();
+        let words = self.title.split(is_blank).filter(|word| !word.is_empty());
         Tidy {
-            title: self.title.split_whitespace().collect::<Vec<_>>().join(" "),
+            title: words.collect::<Vec<_>>().join(" "),
             html: self.html,
             is_cut: self.is_cut,
         }
@@ -198,8 +200,11 @@ impl Page {
 
     fn rebase(&mut self, tag: &Tag) {
         let href = tag.attribute("href");
+        let href = href.filter(|href| href.len() <= MAX_HREF_BYTES);
+        // Each link is joined with it.
         if let (Some(href), false) = (href, self.has_base)
             && let Ok(base) = self.base.join(href)
+            && base.as_str().len() <= MAX_HREF_BYTES
         {
             self.base = base;
             self.has_base = true;

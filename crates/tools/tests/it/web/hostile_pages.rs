@@ -88,3 +88,25 @@ async fn the_text_after_tags_that_were_too_many_or_too_deep_is_shown() {
         );
     }
 }
+
+/// Each of 20,000 links is joined with it, whether or not the result is kept.
+// proves TL-2
+#[tokio::test]
+async fn a_base_that_is_longer_than_a_link_may_be_is_no_base() {
+    for (base, is_taken) in [
+        ("/tea/".to_owned(), true),
+        (format!("/{}/", "x".repeat(2_100)), false),
+        // It becomes longer when it is escaped.
+        (format!("/{}/", "é".repeat(500)), false),
+    ] {
+        let page = format!("<base href=\"{base}\"><p>a <a href=/cup>cup</a>, <a href=pot>pot</a>");
+        let site = Site::saying(html(page)).await;
+        let text = site
+            .yard()
+            .text("web_fetch", json!({"url": site.url("/")}))
+            .await;
+        let pot = site.url(if is_taken { "/tea/pot" } else { "/pot" });
+        assert!(text.contains(&format!("[pot]({pot})")), "{text}");
+        assert!(text.contains(&site.url("/cup")), "{text}");
+    }
+}
