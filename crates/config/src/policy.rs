@@ -21,9 +21,9 @@ pub struct PolicyRule {
     /// `docs`. By default a call need not name one.
     #[schemars(with = "String", example = &"docs/**", length(min = 1, max = 1_024), extend("x-widens" = true))]
     pub path: Option<String>,
-    /// A program that a command runs, with its first words: `git push*`. A rule that denies or asks also
-    /// fits a command whose programs cannot be known; one that allows has to fit every program of it
-    /// that does more than read.
+    /// A program that a command runs, with its first argument: `git push*`. A rule that denies or asks
+    /// fits it wherever the program is, and a command whose programs cannot be known; one that allows
+    /// has to fit every program of the command, as it is written.
     #[schemars(with = "String", example = &"git push*", length(min = 1, max = 256), extend("x-widens" = true))]
     pub program: Option<String>,
     /// The approval level of the turn; by default any.

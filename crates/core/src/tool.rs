@@ -34,7 +34,8 @@ pub struct CallFacts {
     pub asks: Option<Asks>,
     /// Why a person is asked about it at every level: `would use the network`. Follows the tool's name.
     pub insists: Option<&'static str>,
-    /// The programs that it runs, each with its subcommand; `None` if they cannot be known.
+    /// The programs that it runs, each with its first argument, or with each that could be its
+    /// subcommand; `None` if they cannot be known.
     pub programs: Option<Vec<String>>,
     /// Those of them that a person can allow together with it; `None` if it can only be allowed once.
     pub grants: Option<Vec<String>>,

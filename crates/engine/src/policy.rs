@@ -58,6 +58,13 @@ impl Pattern {
         glob.ok().map(|glob| Self(glob.compile_matcher()))
     }
 
+    /// The same for programs with their first words, of which the words may be paths: `*` and `?` do not
+    /// stop at a `/`, so that `rm*` fits `rm src/a`. For rules that forbid or ask.
+    pub fn crossing_slashes(text: &str) -> Option<Self> {
+        let glob = GlobBuilder::new(text).literal_separator(false).build();
+        glob.ok().map(|glob| Self(glob.compile_matcher()))
+    }
+
     fn fits(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
@@ -102,8 +109,8 @@ impl Policy {
     }
 }
 
-/// Whether a pattern fits a program of a call. A rule that allows has to fit all of them; one that does
-/// not fits also what cannot be read.
+/// Whether a pattern fits a program of a call. A rule that allows has to fit all of them as they are
+/// written; one that does not fits also what cannot be known, and a program wherever it is.
 fn runs(pattern: &Pattern, verdict: PolicyVerdict, subject: &Subject<'_>) -> bool {
     let Some(facts) = subject.facts else {
         return false;
@@ -114,6 +121,96 @@ fn runs(pattern: &Pattern, verdict: PolicyVerdict, subject: &Subject<'_>) -> boo
         Some(programs) if allows => {
             !programs.is_empty() && programs.iter().all(|program| pattern.fits(program))
         }
-        Some(programs) => programs.iter().any(|program| pattern.fits(program)),
+        Some(programs) => programs.iter().any(|program| {
+            let (path, words) = program.split_once(' ').unwrap_or((program, ""));
+            let name = path.rsplit('/').next().unwrap_or(path);
+            pattern.fits(program) || pattern.fits(name) || pattern.fits(&format!("{name} {words}"))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use samovar_core::CallFacts;
+    use samovar_core::tool::{Closer, DEFAULT_TIMEOUT, Effect, Origin, Sharing, ToolSpec};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Whether a rule with this program fits a call with these programs; `None` if they are not known.
+    fn fits(verdict: PolicyVerdict, program: &str, programs: Option<&[&str]>) -> bool {
+        let program = match verdict {
+            PolicyVerdict::Allow => Pattern::new(program),
+            PolicyVerdict::Ask | PolicyVerdict::Deny => Pattern::crossing_slashes(program),
+        };
+        let rule = PolicyRule {
+            name: "rule".to_owned(),
+            verdict,
+            tool: Pattern::new("exec").unwrap(),
+            path: None,
+            program,
+            level: None,
+            mode: None,
+        };
+        let spec = ToolSpec {
+            name: "exec".to_owned(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+            effect: Effect::Unsafe,
+            asks: None,
+            origin: Origin::BuiltIn,
+            timeout: DEFAULT_TIMEOUT,
+            sharing: Sharing::Exclusive,
+            closer: Closer::Tool,
+        };
+        let owned = |programs: &[&str]| programs.iter().map(|&it| it.to_owned()).collect();
+        let facts = CallFacts {
+            programs: programs.map(owned),
+            ..CallFacts::default()
+        };
+        let subject = Subject {
+            spec: &spec,
+            identity: None,
+            reach: None,
+            facts: Some(&facts),
+            mode: None,
+            spreads: None,
+        };
+        Policy::new(vec![rule])
+            .rule(Approval::Auto, &subject)
+            .is_some()
+    }
+
+    // proves TL-4
+    #[test]
+    fn a_rule_by_program_that_forbids_misses_no_spelling_and_one_that_allows_takes_no_other() {
+        use PolicyVerdict::{Allow, Ask, Deny};
+        let rows: [(&str, Option<&[&str]>, bool, bool); 16] = [
+            ("rm*", Some(&["rm src/a"]), true, false),
+            ("rm*", Some(&["/bin/rm x"]), true, false),
+            ("rm", Some(&["rm x"]), true, false),
+            ("git push*", Some(&["ls", "git push"]), true, false),
+            ("git push*", Some(&["/usr/local/bin/git push"]), true, false),
+            (
+                "git push*",
+                Some(&["git", "git .", "git push"]),
+                true,
+                false,
+            ),
+            ("git push*", Some(&["git pull"]), false, false),
+            ("git push*", Some(&["git push"]), true, true),
+            ("git push*", None, true, false),
+            ("cargo*", Some(&["cargo test", "cargo"]), true, true),
+            ("cargo*", Some(&["cargo/evil x"]), true, false),
+            ("cargo*", Some(&["./cargo test"]), true, false),
+            ("git status", Some(&["git status"]), true, true),
+            ("git status", Some(&["git", "git status"]), true, false),
+            ("/usr/bin/git*", Some(&["/usr/bin/git push"]), true, true),
+            ("*", Some(&[]), false, false),
+        ];
+        for (program, programs, forbids, allows) in rows {
+            let found = [Deny, Ask, Allow].map(|verdict| fits(verdict, program, programs));
+            assert_eq!(found, [forbids, forbids, allows], "{program} {programs:?}");
+        }
     }
 }

@@ -10,7 +10,8 @@
 //! not in the list. The promise does not cover files that change what a program does. So programs
 //! that take such settings from the folder they run in (cargo, npm, pip, make) are not in the
 //! list, but for the version of some. git is: its settings are in `.git`, which no clone brings
-//! along and no tool may write, as long as its commands run with [`GIT_ENVIRONMENT`]. Every command
+//! along and no tool may write, as long as its commands run with [`GIT_ENVIRONMENT`]
+//! ([`ReadOnly::with_git`]). Every command
 //! runs in the sandbox: the policy saves questions, the sandbox holds.
 
 mod git_environment;
@@ -18,6 +19,7 @@ mod grammar;
 mod grants;
 mod policy;
 mod programs;
+mod runners;
 mod script;
 
 pub use git_environment::GIT_ENVIRONMENT;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::git_environment::heeds_environment;
 use crate::grammar::parse;
 use crate::programs::{self, Why};
 use crate::script::{Command, Script, Word};
@@ -10,7 +11,9 @@ use crate::script::{Command, Script, Word};
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadOnly {
     has_built_in: bool,
-    /// Entries of the operator and of grants, by words.
+    /// Whether git is in the built-in list.
+    has_git: bool,
+    /// Entries of the operator, by words.
     entries: BTreeSet<Vec<String>>,
 }
 
@@ -34,6 +37,7 @@ impl ReadOnly {
     pub fn built_in() -> ReadOnly {
         ReadOnly {
             has_built_in: true,
+            has_git: true,
             entries: BTreeSet::new(),
         }
     }
@@ -41,21 +45,24 @@ impl ReadOnly {
     /// The operator's list instead (`tools.exec.allow`): each entry is a program, which may then
     /// have any arguments, or a program with its first arguments, such as `cargo test`.
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a str>) -> ReadOnly {
-        let nothing = ReadOnly {
-            has_built_in: false,
-            entries: BTreeSet::new(),
-        };
-        nothing.and(entries)
-    }
-
-    /// This list with further entries, such as the keys that a person granted.
-    #[must_use]
-    pub fn and<'a>(mut self, entries: impl IntoIterator<Item = &'a str>) -> ReadOnly {
         let words = |entry: &str| entry.split_whitespace().map(str::to_owned).collect();
         let entries = entries.into_iter().map(words);
-        self.entries
-            .extend(entries.filter(|words: &Vec<String>| !words.is_empty()));
-        self
+        ReadOnly {
+            has_built_in: false,
+            has_git: false,
+            entries: entries
+                .filter(|words: &Vec<String>| !words.is_empty())
+                .collect(),
+        }
+    }
+
+    /// This list for a machine with the git that prints this for `git --version`; empty if there is none.
+    /// One that is older than 2.38 does not heed [`GIT_ENVIRONMENT`](crate::GIT_ENVIRONMENT), and is not
+    /// in the built-in list.
+    #[must_use]
+    pub fn with_git(self, version: &str) -> ReadOnly {
+        let has_git = self.has_git && heeds_environment(version);
+        ReadOnly { has_git, ..self }
     }
 
     /// Reads a command and gives the verdict on it.
@@ -92,10 +99,14 @@ impl ReadOnly {
         if self.entries.iter().any(|entry| begins_with(command, entry)) {
             return Ok(());
         }
-        if self.has_built_in {
-            return programs::reads(command);
+        if !self.has_built_in {
+            return Err("not in the list of tools.exec.allow");
         }
-        Err("not in the list of tools.exec.allow")
+        programs::reads(command)?;
+        if !self.has_git && command.program.ends_with("git") {
+            return Err("a git before 2.38, which runs what a folder names");
+        }
+        Ok(())
     }
 }
 

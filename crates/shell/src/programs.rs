@@ -38,15 +38,13 @@ enum Rule {
 pub(crate) fn reads(command: &Command) -> Result<(), Why> {
     let rule = rule(&command.program)?;
     let arguments = command.arguments.as_slice();
-    let only = match arguments {
-        [only] => only.literal(),
-        _ => None,
-    };
-    match (&rule, only) {
-        (_, Some("--version")) => return Ok(()),
-        // Some show it in a pager, which their settings name.
-        (Rule::Always | Rule::With(_) | Rule::Only(_), Some("--help")) => return Ok(()),
-        _ => {}
+    if let [only] = arguments {
+        // Some show their help in a pager, which their settings name.
+        let has_help = !matches!(rule, Rule::Version(_));
+        let only = only.literal();
+        if only == Some("--version") || (has_help && only == Some("--help")) {
+            return Ok(());
+        }
     }
     match rule {
         Rule::Always => Ok(()),

@@ -4,6 +4,7 @@ mod kept;
 mod screen;
 
 use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use samovar_core::{
 use samovar_sandbox::cage::{
     CageSettings, Cages, Channel, Ended, Finish, Job, Level, Limits, Step, Stopper,
 };
-use samovar_shell::{GIT_ENVIRONMENT, ReadOnly, Script, Verdict, parse};
+use samovar_shell::{GIT_ENVIRONMENT, ReadOnly, Verdict, parse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -40,6 +41,10 @@ const MARGIN: Duration = Duration::from_secs(30);
 const MAX_RUNNING: usize = 16;
 /// Bytes of a command, at most: about what a kernel takes as one argument.
 const MAX_COMMAND_BYTES: usize = 120 * 1024;
+/// How long git may take to say its version.
+const GIT_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of what git says about its version, at most.
+const MAX_VERSION_BYTES: usize = 1_024;
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 
 /// Runs a shell command in the workspace, in a sandbox: it sees programs and the workspace, and has no
@@ -76,8 +81,15 @@ pub struct ExecSettings {
 pub struct Shell {
     settings: ExecSettings,
     /// What works, once it was tried. What is missing may be there the next time.
-    cages: OnceLock<Cages>,
+    found: OnceLock<Found>,
     places: Semaphore,
+}
+
+/// A sandbox that works.
+struct Found {
+    cages: Cages,
+    /// Programs that run without a question, with the git that commands get.
+    allow: ReadOnly,
 }
 
 impl Shell {
@@ -95,19 +107,69 @@ impl Shell {
         self.settings.cages.level
     }
 
-    /// Whether commands can run here, by trying one until it works. Blocks for some milliseconds then.
+    /// Whether commands can run here, by trying one until it works, and which git they get. Blocks for some
+    /// milliseconds then.
     ///
     /// # Errors
     /// What is missing, and the setting that would give it.
     pub fn check(&self) -> Result<&Cages, String> {
-        if let Some(cages) = self.cages.get() {
-            return Ok(cages);
+        self.found().map(|found| &found.cages)
+    }
+
+    fn found(&self) -> Result<&Found, String> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
         }
         let cages = Cages::new(self.settings.cages.clone());
         let cages = cages.map_err(|error| error.to_string())?;
         cages.probe().map_err(|shortage| shortage.to_string())?;
-        Ok(self.cages.get_or_init(|| cages))
+        let version = self.git_version(&cages).unwrap_or_default();
+        let allow = self.settings.allow.clone().with_git(&version);
+        Ok(self.found.get_or_init(|| Found { cages, allow }))
     }
+
+    /// Programs that run without a question; where commands cannot run, those that could.
+    fn allow(&self) -> &ReadOnly {
+        self.found()
+            .map_or(&self.settings.allow, |found| &found.allow)
+    }
+
+    /// What the git that commands get says about its version.
+    fn git_version(&self, cages: &Cages) -> Option<String> {
+        let running = cages.start(Job {
+            program: shell()?,
+            args: vec!["-c".to_owned(), "git --version".to_owned()],
+            env: self.settings.env.clone(),
+            cwd: self.settings.cages.workspace.clone(),
+            network: false,
+            writes: false,
+            limits: self.settings.limits,
+        });
+        let running = running.ok()?;
+        let stopper = running.stopper().ok()?;
+        let (ended, has_ended) = mpsc::sync_channel::<()>(1);
+        std::thread::spawn(move || {
+            if has_ended.recv_timeout(GIT_PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                stopper.stop();
+            }
+        });
+        let mut version = Vec::new();
+        let watched = running.watch(|channel, bytes| {
+            if matches!(channel, Channel::Stdout) && version.len() < MAX_VERSION_BYTES {
+                version.extend_from_slice(bytes);
+            }
+        });
+        drop(ended);
+        watched.ok()?;
+        String::from_utf8(version).ok()
+    }
+}
+
+fn shell() -> Option<PathBuf> {
+    SHELLS
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|shell| shell.exists())
 }
 
 /// The tool.
@@ -141,7 +203,7 @@ impl ExecTool {
 
     /// Whether a command only reads, by its grammar.
     fn reads(&self, command: &str) -> bool {
-        self.shell.settings.allow.judge(command) == Verdict::Reads
+        self.shell.allow().judge(command) == Verdict::Reads
     }
 
     fn job(&self, exec: &Exec, context: &CallContext) -> Result<Job, String> {
@@ -168,11 +230,7 @@ impl ExecTool {
                 root.join(place.as_path())
             }
         };
-        let shell = SHELLS
-            .into_iter()
-            .map(PathBuf::from)
-            .find(|shell| shell.exists());
-        let program = shell.ok_or("this machine has neither /bin/bash nor /bin/sh")?;
+        let program = shell().ok_or("this machine has neither /bin/bash nor /bin/sh")?;
         let mut env = self.shell.settings.env.clone();
         let git = GIT_ENVIRONMENT.iter();
         env.extend(git.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -235,14 +293,17 @@ impl Toolset for ExecTool {
 
     fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
         let exec = Exec::deserialize(&call.args).ok()?;
-        let allow = &self.shell.settings.allow;
+        let allow = self.shell.allow();
         let script = parse(&exec.command).ok();
         let reads = script
             .as_ref()
             .is_some_and(|it| allow.verdict(it) == Verdict::Reads);
         let network = exec.network.unwrap_or(false);
         let is_open = self.shell.level() == Level::Off;
-        let grants = script.as_ref().and_then(|script| allow.grant_keys(script));
+        let folder = exec.cwd.as_deref();
+        let grants = script
+            .as_ref()
+            .and_then(|script| allow.grant_keys(script, folder));
         let insists = if network {
             Some("would use the network")
         } else if is_open && !reads {
@@ -253,7 +314,9 @@ impl Toolset for ExecTool {
         Some(CallFacts {
             asks: (!reads).then_some(Asks::because("runs a command that may change something")),
             insists,
-            programs: script.as_ref().map(programs),
+            programs: script
+                .as_ref()
+                .and_then(|script| allow.program_names(script)),
             // Each use of the network is decided by itself.
             grants: grants.filter(|_| insists.is_none()),
             outside: insists.map(|_| OutsideText::Plain),
@@ -282,19 +345,6 @@ impl Toolset for ExecTool {
         };
         Box::pin(std::future::ready(Ok(preview)))
     }
-}
-
-/// Each program of a script with its first word, for the rules of the configuration.
-fn programs(script: &Script) -> Vec<String> {
-    let commands = script.commands().iter();
-    let named = commands.map(|command| {
-        let first = command.arguments.first().and_then(|word| word.literal());
-        match first {
-            Some(first) if !first.starts_with('-') => format!("{} {first}", command.program),
-            _ => command.program.clone(),
-        }
-    });
-    named.collect()
 }
 
 /// Ends the command when its call is dropped.

@@ -77,7 +77,10 @@ fn rule(
         program: match set.program.as_deref() {
             Some(program) => {
                 let right = text::config::expected_policy_program();
-                let read = Pattern::new(program);
+                let read = match verdict {
+                    PolicyVerdict::Allow => Pattern::new(program),
+                    PolicyVerdict::Ask | PolicyVerdict::Deny => Pattern::crossing_slashes(program),
+                };
                 Some(read.ok_or_else(|| wrong("program", program, right))?)
             }
             None => None,

@@ -1,7 +1,7 @@
 //! `exec`: commands in the sandbox of a server that runs.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -264,6 +264,42 @@ async fn the_network_is_named_to_the_person_and_what_runs_unasked_gets_no_more_t
 
     let found = results(model.prompts()[1].body());
     assert!(found[0].contains("ended after 1 s, its limit"), "{found:?}");
+}
+
+// proves TL-4, TL-7
+#[tokio::test]
+async fn an_old_git_is_asked_about_and_always_counts_for_the_folder_of_the_command() {
+    let one = |args: Value| Rule::from(call("exec", args));
+    let script = [
+        one(json!({"command": "git status"})),
+        one(json!({"command": "./build.sh", "cwd": "below"})),
+        Rule::from(say("done")),
+    ];
+    let (program, _model) = with_model(script).await;
+    program.file("bin/git", "#!/bin/sh\necho git version 2.34.1\n");
+    program.file("below/build.sh", "");
+    let bin = program.folder().join("bin");
+    fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).unwrap();
+    let program = program.set("PATH", &format!("{}:/usr/bin:/bin", bin.display()));
+    let server = program.serve(&SERVE).await;
+    server.ok("createSession", json!({"sessionId": "s"})).await;
+    let post = json!({"sessionId": "s", "messageId": "m", "content": "go"});
+    let mut stream = server.stream(post).await;
+
+    for (command, programs) in [
+        ("git status", Value::Null),
+        ("./build.sh", json!(["cd below && ./build.sh"])),
+    ] {
+        let question = loop {
+            let found = asked(&server).await;
+            if found["args"]["command"] == command {
+                break found;
+            }
+        };
+        assert_eq!(question["grant"]["programs"], programs, "{question}");
+        decide(&server, &question, "deny").await;
+    }
+    stream.rest().await;
 }
 
 /// Waits until a command has made this file.

@@ -69,3 +69,36 @@ fn needs_git_settings_that_a_tool_can_write_run_nothing() {
     let has_run = [&[][..], &GIT_ENVIRONMENT].map(|with| runs(home.path(), home.path(), with));
     assert_eq!(has_run, [true, false], "settings in the home directory");
 }
+
+#[test]
+fn an_old_git_runs_nothing_unasked() {
+    let judged = |version: &str, command: &str| {
+        ReadOnly::built_in().with_git(version).judge(command) == Verdict::Reads
+    };
+    for (version, reads) in [
+        ("git version 2.38.0\n", true),
+        ("git version 2.39.5 (Apple Git-154)\n", true),
+        ("git version 2.47.3.windows.1", true),
+        ("git version 3.0.0", true),
+        ("git version 2.37.9\n", false),
+        ("git version 2.34.1", false),
+        ("git version 1.40.0", false),
+        ("git version 2", false),
+        ("git version x.y", false),
+        ("", false),
+    ] {
+        assert_eq!(judged(version, COMMAND), reads, "{version}");
+        assert_eq!(
+            judged(version, "cd a && /usr/bin/git log | cat"),
+            reads,
+            "{version}"
+        );
+        assert!(judged(version, "ls && sort x"), "{version}");
+    }
+    let own = ReadOnly::of(["git"]).with_git("git version 2.34.1");
+    assert_eq!(
+        own.judge(COMMAND),
+        Verdict::Reads,
+        "the operator's own list"
+    );
+}

@@ -4,7 +4,11 @@ use samovar_shell::{ReadOnly, Verdict, parse};
 
 /// The keys of a grant for a command, with blanks between them; `once` when it can have none.
 fn keys(command: &str) -> String {
-    let keys = ReadOnly::built_in().grant_keys(&parse(command).unwrap());
+    keys_in(None, command)
+}
+
+fn keys_in(folder: Option<&str>, command: &str) -> String {
+    let keys = ReadOnly::built_in().grant_keys(&parse(command).unwrap(), folder);
     keys.map_or_else(|| "once".to_owned(), |keys| keys.join(", "))
 }
 
@@ -19,19 +23,71 @@ fn asks_about(list: &ReadOnly, command: &str) -> Vec<String> {
 fn a_grant_names_the_program_and_its_subcommand() {
     let table = [
         ("git push origin main", "git push"),
+        ("git commit -am 'fix: typo'", "git commit"),
+        ("git stash pop", "git stash pop"),
+        ("git fetch --all --prune", "git fetch"),
         ("cargo test --workspace 2>&1 | tail -20", "cargo test"),
-        ("cd web && npm ci && npm run build", "npm ci, npm run build"),
+        ("cargo test -p core -- --nocapture", "cargo test"),
+        ("cargo nextest run -p core", "cargo nextest run"),
+        ("cargo clippy -- -D warnings", "cargo clippy"),
+        ("npm ci && npm run build", "npm ci, npm run build"),
         ("mkdir -p a && mkdir b", "mkdir"),
+        ("/bin/mkdir a", "/bin/mkdir"),
         ("git status", ""),
-        ("pytest -x tests", "pytest"),
-        ("python3 -m pytest -q", "python3 -m pytest"),
-        ("python tools/gen.py --all", "python tools/gen.py"),
-        ("./run.sh now", "./run.sh"),
-        ("docker compose up -d", "docker compose up"),
-        ("make test", "make test"),
+        ("pytest -xvs --tb=short tests", "pytest"),
+        ("pytest -n4 -k 'login and not slow'", "pytest"),
+        ("python3.12 -m pytest -q", "python3.12 -m pytest"),
+        ("python tools/gen.py --all", "python tools/gen.py --all"),
+        ("nodejs x.js", "nodejs x.js"),
+        ("./run.sh now", "./run.sh now"),
+        ("./gradlew build", "./gradlew build"),
+        ("make", "make"),
+        ("make -j8 clean test", "make clean test"),
+        ("make CC=./cc", "make CC=./cc"),
+        ("go test ./... -run Tea -count=1", "go test"),
+        ("cmake -B build -S .", "cmake"),
+        ("cp -r a b && mv c d", "cp, mv"),
+        ("eslint src --fix && tsc --noEmit", "eslint, tsc"),
     ];
     for (command, wanted) in table {
         assert_eq!(keys(command), wanted, "{command}");
+    }
+}
+
+/// What a relative path or the files of a folder mean depends on the folder.
+#[test]
+fn a_grant_is_for_the_folder_in_which_the_command_runs() {
+    let table = [
+        (
+            None,
+            "cd web && npm ci && npm run build | tail",
+            "cd web && npm ci, cd web && npm run build",
+        ),
+        (None, "cd evil && ./build.sh", "cd evil && ./build.sh"),
+        (None, "cd evil && git commit -m x", "cd evil && git commit"),
+        (Some("evil"), "./build.sh", "cd evil && ./build.sh"),
+        (
+            Some("./evil/"),
+            "python manage.py",
+            "cd evil && python manage.py",
+        ),
+        (Some("."), "./build.sh", "./build.sh"),
+        (Some("a b"), "./build.sh", "once"),
+        (Some("web"), "cd evil && ./build.sh", "once"),
+        (None, "cd evil; ./build.sh", "once"),
+        (None, "cd evil && true; ./build.sh", "once"),
+        (None, "cd evil && true || ./build.sh", "once"),
+        (None, "cd evil | ./build.sh", "once"),
+        (None, "true && cd evil && ./build.sh", "once"),
+        (None, "cd web && cd evil && ./build.sh", "once"),
+        (None, "cd && ./build.sh", "once"),
+        (None, "cd - && ./build.sh", "once"),
+        (None, "cd ~ && ./build.sh", "once"),
+        (None, "cd ev* && ./build.sh", "once"),
+        (None, "pushd evil && ./build.sh", "once"),
+    ];
+    for (folder, command, wanted) in table {
+        assert_eq!(keys_in(folder, command), wanted, "{folder:?} {command}");
     }
 }
 
@@ -42,10 +98,24 @@ fn what_runs_other_programs_is_allowed_once() {
         python -u x.py · node -e 1 · env cargo test · xargs cargo test · sudo make install ·
         timeout 9 cargo test · find . -exec rm {} + · find . -delete · npx jest · uv run x ·
         npm exec jest · docker run x · docker exec web sh · git -c a=b push · git -C .. push ·
-        git bisect run x · git config alias.x y · cargo +nightly test · cargo · make · npm run ·
+        git bisect run x · git config alias.x y · cargo +nightly test · cargo · npm run ·
         sed -i s/a/b/ x · awk '{print > "x"}' y · rm -rf x · eval ls · exec ls · source x ·
         . x · command rm x · ssh host ls · cargo test && rm x · python 'a b.py' ·
-        git push* origin · chmod +x a · vim x · busybox rm x · nice ./x · ./tools/bash x"#;
+        git push* origin · chmod +x a · vim x · busybox rm x · nice ./x · ./tools/bash x ·
+        python3.12 -c 1 · nodejs -e 1 · perl5.36 -e 1 · lua5.4 · .venv/bin/python · bash5 x ·
+        .venv/bin/python -c 1 · python -m timeit 1 · python -m pytest -p evil · python /dev/stdin ·
+        node ../../dev/fd/0 · split --filter=x file · dpkg -i x · m4 x · socat - x · sqlite3 x ·
+        tmux new x · nix-shell --run x · systemd-run x · toybox rm x · /usr/bin/split x · frob x ·
+        git fetch --upload-pack=./evil . · git push --receive-pack=./evil . · git rebase -x ls ·
+        git clone -c a=b x · git clone -u ./evil x · git ls-remote --upload-pack ./evil . ·
+        git grep -O./evil x · git log --output=x · git archive --remote=. --exec=./evil HEAD ·
+        git merge -s evil x · git commit --gpg-sign · git push --forc · git submodule foreach ls ·
+        cargo test --config a=b · cargo test --manifest-path x · cargo run -- --flag · go test -exec ./x ·
+        go build -toolexec ./x · npm test --script-shell=./x · npm run build --prefix evil ·
+        make -f evil.mk · make -C evil · make --eval=x · cmake -P x · cmake -C x · ctest -S x ·
+        pytest -p evil · pytest -c evil.ini · pytest @evil · jest --config=x · eslint -c x · cp @x y ·
+        mypy --config-file x · prettier --plugin=./x . · mvn -Dexec.executable=sh exec:exec ·
+        cargo test * · make * · docker compose up · kubectl apply · mv -- -b x"#;
     for command in commands.split('·').map(str::trim) {
         assert_eq!(keys(command), "once", "{command}");
     }
@@ -53,20 +123,24 @@ fn what_runs_other_programs_is_allowed_once() {
 
 #[test]
 fn a_grant_covers_its_own_commands_alone() {
-    let list = ReadOnly::built_in().and(["cargo test", "npm run build"]);
+    let allowed = ["cargo test", "npm run build", "./build.sh"];
     let table = [
-        ("cargo test -p core 2>&1 | tail -3", ""),
-        ("cd web && npm run build && ls dist", ""),
-        ("cargo build", "cargo"),
-        ("cargo tes*", "cargo"),
-        ("npm run", "npm"),
-        ("npm run build-all", "npm"),
-        ("cargo test | tee out", "tee"),
-        ("cargo test; cargo build; touch x", "cargo touch"),
-        ("./cargo test", "./cargo"),
+        ("cargo test -p core 2>&1 | tail -3", true),
+        ("npm run build && ls dist", true),
+        ("./build.sh", true),
+        ("cd web && npm run build", false),
+        ("cargo test --config x", false),
+        ("cargo build", false),
+        ("npm run build-all", false),
+        ("cargo test | tee out", false),
+        ("cargo test; cargo build; touch x", false),
+        ("./cargo test", false),
+        ("./build.sh --all", false),
     ];
     for (command, wanted) in table {
-        assert_eq!(asks_about(&list, command).join(" "), wanted, "{command}");
+        let keys = ReadOnly::built_in().grant_keys(&parse(command).unwrap(), None);
+        let is_covered = keys.is_some_and(|keys| keys.iter().all(|key| allowed.contains(&&**key)));
+        assert_eq!(is_covered, wanted, "{command}");
     }
     for opaque in [
         "cargo test > file",
@@ -74,7 +148,39 @@ fn a_grant_covers_its_own_commands_alone() {
         "cargo test &",
         "X=1 cargo test",
     ] {
-        assert_ne!(list.judge(opaque), Verdict::Reads, "{opaque}");
+        assert!(parse(opaque).is_err(), "{opaque}");
+    }
+}
+
+/// The programs by which rules find a command.
+#[test]
+fn a_rule_finds_a_program_behind_options_and_other_programs() {
+    let table = [
+        ("git push origin && rm src/a", "git push, rm src/a"),
+        ("/usr/local/bin/git push", "/usr/local/bin/git push"),
+        ("git -C . push", "git, git ., git push"),
+        ("git --no-pager push", "git, git push"),
+        ("git --exec-path=/evil push", "git, git push"),
+        ("/usr/bin/git -P push", "/usr/bin/git, git push"),
+        ("cargo +nightly publish", "cargo, cargo publish"),
+        ("ls -la src | wc -l", "ls, wc"),
+        ("make -j8", "make"),
+        ("ls | xargs -n 1 cat", "ls, xargs, 1, cat"),
+        ("find . -exec cat {} +", "find ., ., cat, {}"),
+        ("git --no-pager diff src/*.rs", "git, git diff"),
+        ("sed -i s/a/b/ x", "sed"),
+        ("command -v git", "command"),
+    ];
+    let names = |command: &str| ReadOnly::built_in().program_names(&parse(command).unwrap());
+    for (command, wanted) in table {
+        assert_eq!(names(command).unwrap().join(", "), wanted, "{command}");
+    }
+    let unknown = r"
+        env git push · command git push · sh -c 'git push' · xargs git push · timeout 9 git push ·
+        ls && find . -exec git push {} + · nohup git push · /usr/bin/env git push · bash5.2 x ·
+        git pus* · git -C . pus* · git --no-pager pus? · export PATH=. && ls · toybox rm x";
+    for command in unknown.split('·').map(str::trim) {
+        assert_eq!(names(command), None, "{command}");
     }
 }
 
