@@ -44,6 +44,7 @@ use samovar_egress::Client;
 pub use crate::declared::{Declared, DeclaredError, no_arguments};
 pub use crate::ui::FOR_UI;
 pub use crate::undo::{UndoBounds, UndoStore, UnfinishedUndo};
+pub use crate::web_fetch::page_as_markdown;
 pub use crate::web_search::{SearchService, WebSearch};
 pub use crate::webhook::{client_tool, webhook};
 pub use crate::workspace::Workspace;

@@ -169,6 +169,28 @@ async fn fetch(client: &Client, asked: WebFetch) -> Result<Outcome, String> {
     Ok(Outcome::done(shown(&page, &url, max_chars)).with_data(data))
 }
 
+/// A page that a server sent, as `web_fetch` shows it: its title and its main text as Markdown. Links
+/// lead from `address`. Blocks for as long as the page takes.
+///
+/// # Errors
+/// It is no text, or `address` is none; the error names what it is.
+pub fn page_as_markdown(
+    bytes: &[u8],
+    content_type: Option<&str>,
+    address: &str,
+) -> Result<String, &'static str> {
+    let page = page::read(
+        &Sent {
+            bytes: bytes.to_vec(),
+            content_type: content_type.map(str::to_owned),
+            charset: None,
+            url: Url::parse(address).map_err(|_| "no address")?,
+        },
+        Format::Markdown,
+    )?;
+    Ok(format!("{}\n\n{}", page.title, page.text))
+}
+
 /// Reads a page on a thread that may take its time.
 async fn read(answer: Answer, url: Url, format: Format) -> Result<Page, String> {
     // The semaphore is never closed.

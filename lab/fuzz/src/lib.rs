@@ -10,8 +10,10 @@
 //! inputs into `corpus/NAME`. An input that made a target fail stays there, with its mending.
 
 mod agents;
+mod commands;
 mod files;
 mod network;
+mod pages;
 mod pieces;
 mod secrets;
 mod stores;
@@ -27,6 +29,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("address", network::address),
     ("agent_file", files::agent_file),
     ("audit_chain", stores::audit_chain),
+    ("command", commands::command),
     ("config_file", files::config_file),
     ("edit_file", files::edit_file),
     ("foreign_keys", secrets::foreign_keys),
@@ -44,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("text_calls", agents::text_calls),
     ("tool_arguments", agents::tool_arguments),
     ("url", network::url),
+    ("web_page", pages::web_page),
 ];
 
 /// The variable that names the target of a fuzzing run.
