@@ -75,7 +75,7 @@ fn again(script: &Script, list: &ReadOnly, reads: bool, text: &str) {
     if written.len() > MAX_BYTES {
         return;
     }
-    let found = parse(&written).unwrap_or_else(|why| panic!("{text:?} as {written:?}: {why}"));
+    let found = parse(&written).expect("words in quotes are read");
     for (one, other) in script.commands().iter().zip(found.commands()) {
         assert_eq!(
             (&one.program, &one.arguments),
