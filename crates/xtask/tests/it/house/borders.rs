@@ -114,6 +114,7 @@ const TABLE: &[Row] = &[
             "relay",
             "sandbox",
             "server",
+            "shell",
             "stores",
             "tools",
             "wire",
