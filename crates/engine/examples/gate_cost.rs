@@ -38,9 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             by: "owner".to_owned(),
         })
     });
-    let rules = RuleBook::new("here".to_owned(), rules.collect::<Result<_, _>>()?, |_| {
-        Ok(())
-    });
+    let rules = rules.collect::<Result<_, _>>()?;
+    let rules = RuleBook::new("here".to_owned(), rules, |_| Ok(()));
     let pattern = |text: &str| Pattern::new(text).ok_or("not a pattern");
     let policy = (0..20).map(|number| {
         Ok::<_, Box<dyn std::error::Error>>(PolicyRule {

@@ -151,6 +151,7 @@ mod tests {
             program,
             level: None,
             mode: None,
+            sends: false,
         };
         let spec = ToolSpec {
             name: "exec".to_owned(),

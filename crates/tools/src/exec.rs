@@ -97,7 +97,7 @@ impl Shell {
     pub fn new(settings: ExecSettings) -> Self {
         Self {
             settings,
-            cages: OnceLock::new(),
+            found: OnceLock::new(),
             places: Semaphore::new(MAX_RUNNING),
         }
     }
