@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{Message, Outcome, Part, Role};
+use samovar_core::{Outcome, Part, Role};
 use serde_json::Value;
 use url::Url;
+
+use crate::context::Transcript;
+use crate::toolbox::CurrentTools;
 
 /// The most hosts that a session remembers; a fetch of another asks.
 const MAX_NAMED: usize = 1024;
@@ -35,6 +38,11 @@ impl Taint {
         !self.is_tainted.swap(true, Ordering::Relaxed)
     }
 
+    /// The same as the history has it.
+    pub(crate) fn restore(&self, is_tainted: bool) {
+        self.is_tainted.fetch_or(is_tainted, Ordering::Relaxed);
+    }
+
     /// Notes the hosts that a person names.
     pub(crate) fn hear(&self, text: &str) {
         let end = text.floor_char_boundary(MAX_SEARCHED);
@@ -50,20 +58,15 @@ impl Taint {
     }
 
     /// Notes what a conversation names: the person in what they said to the session's own agent, and the
-    /// searches of any agent. `searches` says whether a tool of this name does.
-    pub(crate) fn recall<'a>(
-        &self,
-        messages: impl Iterator<Item = &'a Message>,
-        is_own: bool,
-        searches: impl Fn(&str) -> bool,
-    ) {
-        for message in messages {
+    /// searches of any agent.
+    pub(crate) fn recall(&self, conversation: &Transcript, is_own: bool, tools: &CurrentTools) {
+        for message in conversation.messages() {
             if message.role == Role::User && is_own {
                 self.hear(&message.text());
             }
             for part in &message.parts {
                 if let Part::Outcome { name, outcome, .. } = part
-                    && searches(name)
+                    && tools.searches(name)
                 {
                     self.find(outcome);
                 }
@@ -209,10 +212,9 @@ mod tests {
     #[test]
     fn what_is_remembered_has_a_bound() {
         let taint = Taint::default();
-        let many: String = (0..2 * MAX_NAMED)
-            .map(|at| format!("h{at}.example "))
-            .collect();
-        taint.hear(&many);
+        for at in 0..2 * MAX_NAMED {
+            taint.hear(&format!("h{at}.example"));
+        }
         assert_eq!(taint.named().len(), MAX_NAMED);
     }
 }

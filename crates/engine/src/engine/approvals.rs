@@ -134,21 +134,21 @@ pub(super) async fn make_rule(
     let Some((grant, by)) = wanted else {
         return Ok(None);
     };
-    let making = parts.clone();
-    let make = move || {
-        let (now, ids) = (making.clock.now(), making.ids.as_ref());
-        making.settings.rules.make(grant, by, now, ids)
-    };
+    let of_task = parts.clone();
     // Saving may block.
-    let made = tokio::task::spawn_blocking(make).await;
-    let made = made.unwrap_or_else(|error| Err(Error::new(Code::Internal, error.to_string())));
-    let (rule, is_new) = made.map_err(|error| {
+    let saved = tokio::task::spawn_blocking(move || {
+        let (now, ids) = (of_task.clock.now(), of_task.ids.as_ref());
+        of_task.settings.rules.make(grant, by, now, ids)
+    });
+    let saved = saved.await;
+    let saved = saved.unwrap_or_else(|error| Err(Error::new(Code::Internal, error.to_string())));
+    let (rule, is_new) = saved.map_err(|error| {
         let why = locale::approval::no_rule(&error.message);
         Error::new(error.code, why)
     })?;
     if is_new {
-        let made = audit::Decision::new(What::RuleMade, &rule.by, rule.made_at);
-        let recorded = record(parts, made.about_rule(&rule)).await;
+        let decision = audit::Decision::new(What::RuleMade, &rule.by, rule.made_at);
+        let recorded = record(parts, decision.about_rule(&rule)).await;
         recorded.map_err(|broken| not_recorded(&broken))?;
     }
     Ok(Some(rule))

@@ -202,8 +202,7 @@ impl Mailbox {
             }
             if !live.is_root() {
                 live.transcript = found.conversation_of(&turn_id, max);
-                let said = live.transcript.messages();
-                open.taint.recall(said, false, |name| tools.searches(name));
+                open.taint.recall(&live.transcript, false, &tools);
                 live.slot = Some(open.slots.take(live.parent.clone()).0);
             }
             if turn.is_parked() {
@@ -220,12 +219,8 @@ impl Mailbox {
         let cut = cut.find(|(_, live, _)| live.is_root());
         let current = open.live.root().or(cut.map(|(turn_id, ..)| turn_id));
         open.transcript = self.transcript(&found.newer(), current).await?;
-        if row.tainted {
-            open.taint.taint();
-        }
-        let transcript = open.transcript.messages();
-        open.taint
-            .recall(transcript, true, |name| tools.searches(name));
+        open.taint.restore(row.tainted);
+        open.taint.recall(&open.transcript, true, &tools);
         open.weigh();
         self.open = Some(open);
         Ok(recalled)

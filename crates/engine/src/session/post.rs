@@ -122,9 +122,8 @@ impl Mailbox {
             open.has_model(route, &kept);
         }
         open.note_joined();
-        let after = kept
-            .first()
-            .map_or(Seq::default(), |event| Seq(event.seq.0 - 1));
+        let first = kept.first().map(|event| Seq(event.seq.0 - 1));
+        let after = first.unwrap_or_default();
         open.recent.remember(&message, turn.clone(), after);
         let posted = Accepted::Posted {
             message: message.id.clone(),

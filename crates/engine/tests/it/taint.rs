@@ -118,106 +118,67 @@ async fn asked(rig: &Rig, text: &str) -> String {
     run(rig, &turn, Decision::Once).await.1
 }
 
+/// What a person says, which calls are asked about (a) and which are not (r), and the calls.
+const ROWS: [(&str, &str, &str); 12] = [
+    ("go", "rr", "send keep:a.md"),
+    ("go", "ra", "fetch:page.example send"),
+    ("go", "ra", "search send"),
+    ("go", "ra", "look send"),
+    ("go", "ra", "send send"),
+    ("go", "rrr", "fetch:page.example look search"),
+    (
+        "go",
+        "raa",
+        "fetch:page.example fetch:evil.example fetch:page.example",
+    ),
+    // Who allows a page knows its host.
+    (
+        "go",
+        "rar",
+        "fetch:page.example fetch:evil.example fetch:evil.example",
+    ),
+    (
+        "read page.example",
+        "rrr",
+        "fetch:page.example fetch:page.example fetch:page.example",
+    ),
+    (
+        "read page.example",
+        "ra",
+        "fetch:page.example fetch:evil.example",
+    ),
+    ("go", "rra", "search fetch:found.example fetch:text.example"),
+    ("go", "rra", "fetch:page.example keep:a.md keep:AGENTS.md"),
+];
+
+fn calls(row: &'static str) -> Vec<(&'static str, Value)> {
+    let call = |word: &'static str| match word.split_once(':') {
+        Some(("fetch", host)) => ("fetch", json!({"url": format!("https://{host}/")})),
+        Some((name, path)) => (name, json!({ "path": path })),
+        None => (word, json!({})),
+    };
+    row.split(' ').map(call).collect()
+}
+
 // proves TL-10
 #[tokio::test(start_paused = true)]
 async fn after_text_from_outside_a_person_decides_about_what_can_send_data_out() {
-    let (evil, nothing) = (json!({"url": EVIL}), json!({}));
-    let rows: [(&str, &str, &[(&'static str, Value)]); 12] = [
-        (
-            "go",
-            "rr",
-            &[("send", nothing.clone()), ("keep", json!({"path": "a.md"}))],
-        ),
-        ("go", "ra", &[("fetch", page()), ("send", nothing.clone())]),
-        (
-            "go",
-            "ra",
-            &[("search", nothing.clone()), ("send", nothing.clone())],
-        ),
-        (
-            "go",
-            "ra",
-            &[("look", nothing.clone()), ("send", nothing.clone())],
-        ),
-        (
-            "go",
-            "ra",
-            &[("send", nothing.clone()), ("send", nothing.clone())],
-        ),
-        (
-            "go",
-            "rrr",
-            &[
-                ("fetch", page()),
-                ("look", nothing.clone()),
-                ("search", nothing.clone()),
-            ],
-        ),
-        (
-            "go",
-            "raa",
-            &[
-                ("fetch", page()),
-                ("fetch", evil.clone()),
-                ("fetch", page()),
-            ],
-        ),
-        // What a person has allowed once is a host that they know.
-        (
-            "go",
-            "rar",
-            &[
-                ("fetch", page()),
-                ("fetch", evil.clone()),
-                ("fetch", evil.clone()),
-            ],
-        ),
-        (
-            "read page.example",
-            "rrr",
-            &[("fetch", page()), ("fetch", page()), ("fetch", page())],
-        ),
-        (
-            "read page.example",
-            "ra",
-            &[("fetch", page()), ("fetch", evil)],
-        ),
-        (
-            "go",
-            "rra",
-            &[
-                ("search", nothing.clone()),
-                ("fetch", json!({"url": "https://found.example/"})),
-                ("fetch", json!({"url": "https://text.example/"})),
-            ],
-        ),
-        (
-            "go",
-            "rra",
-            &[
-                ("fetch", page()),
-                ("keep", json!({"path": "a.md"})),
-                ("keep", json!({"path": "AGENTS.md"})),
-            ],
-        ),
-    ];
-    for (text, expected, calls) in rows {
-        for level in [Approval::Auto, Approval::Supervised] {
-            let settings = Settings {
-                approval: level,
-                ..settings()
-            };
-            let rig = rig(calls, settings).await;
-            let asked = asked(&rig, text).await;
-            let is_tainted = rig.row().await.tainted;
-            if level == Approval::Auto {
-                assert_eq!(asked, expected, "{text} {calls:?}");
-                assert!(is_tainted || expected == "rr", "{calls:?}");
-            }
-            // Never less than without.
-            let fewer = |(a, b): (char, char)| a == 'r' && b == 'a';
-            assert!(!asked.chars().zip(expected.chars()).any(fewer), "{calls:?}");
-        }
+    for (text, expected, row) in ROWS {
+        let rig = rig(&calls(row), auto()).await;
+        assert_eq!(asked(&rig, text).await, expected, "{text}: {row}");
+        assert_eq!(rig.row().await.tainted, expected != "rr", "{text}: {row}");
+
+        let stricter = Settings {
+            approval: Approval::Supervised,
+            ..settings()
+        };
+        let rig = self::rig(&calls(row), stricter).await;
+        let asked = asked(&rig, text).await;
+        let is_less = |(found, at_auto): (char, char)| found == 'r' && at_auto == 'a';
+        assert!(
+            !asked.chars().zip(expected.chars()).any(is_less),
+            "{text}: {row}"
+        );
     }
 }
 
