@@ -250,10 +250,7 @@ pub(crate) fn overlay_session(
                 at,
             } => {
                 let model = model.map(|model| (model, route));
-                if let Some(row) = &mut row {
-                    row.tainted |= tainted;
-                }
-                set(row.as_mut(), model, (title, approval), at);
+                set(row.as_mut(), model, (title, approval, tainted), at);
             }
             Change::Close => row = None,
             Change::Put { message, .. } => {
@@ -280,11 +277,12 @@ pub(crate) fn overlay_session(
 fn set(
     row: Option<&mut SessionRow>,
     model: Option<(String, Option<String>)>,
-    (title, approval): (Option<Title>, Option<Approval>),
+    (title, approval, tainted): (Option<Title>, Option<Approval>, bool),
     at: Millis,
 ) {
     let Some(row) = row else { return };
     row.approval = approval.or(row.approval);
+    row.tainted |= tainted;
     if let Some((model, route)) = model {
         (row.model, row.route, row.context) = (model, route, None);
     }

@@ -119,7 +119,8 @@ async fn asked(rig: &Rig, text: &str) -> String {
 }
 
 /// What a person says, which calls are asked about (a) and which are not (r), and the calls.
-const ROWS: [(&str, &str, &str); 12] = [
+const ROWS: [(&str, &str, &str); 13] = [
+    ("go", "rr", "keep:a.md keep:AGENTS.md"),
     ("go", "rr", "send keep:a.md"),
     ("go", "ra", "fetch:page.example send"),
     ("go", "ra", "search send"),
@@ -166,7 +167,11 @@ async fn after_text_from_outside_a_person_decides_about_what_can_send_data_out()
     for (text, expected, row) in ROWS {
         let rig = rig(&calls(row), auto()).await;
         assert_eq!(asked(&rig, text).await, expected, "{text}: {row}");
-        assert_eq!(rig.row().await.tainted, expected != "rr", "{text}: {row}");
+        assert_eq!(
+            rig.row().await.tainted,
+            !row.starts_with("keep"),
+            "{text}: {row}"
+        );
 
         let stricter = Settings {
             approval: Approval::Supervised,
