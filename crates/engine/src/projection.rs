@@ -249,17 +249,11 @@ pub(crate) fn overlay_session(
                 tainted,
                 at,
             } => {
-                let model = model.map(|model| (model, route));
+                let model = model.map(|it| (it, route));
                 set(row.as_mut(), model, (title, approval, tainted), at);
             }
             Change::Close => row = None,
-            Change::Put { message, .. } => {
-                if let Some(row) = &mut row {
-                    row.message_count += 1;
-                    row.usage = row.usage.plus(message.usage.unwrap_or_default());
-                    row.updated_at = event.at;
-                }
-            }
+            Change::Put { message, .. } => count(row.as_mut(), &message, event.at),
             Change::Forget { at, .. } => {
                 if let (Some(row), Kind::TurnUndone { messages, .. }) = (&mut row, &event.kind) {
                     row.message_count = row.message_count.saturating_sub(*messages);
@@ -289,6 +283,14 @@ fn set(
     let title = title.or_else(|| row.title.take());
     row.title = title.filter(|title| !title.is_empty());
     row.updated_at = row.updated_at.max(at);
+}
+
+fn count(row: Option<&mut SessionRow>, message: &Message, at: Millis) {
+    if let Some(row) = row {
+        row.message_count += 1;
+        row.usage = row.usage.plus(message.usage.unwrap_or_default());
+        row.updated_at = at;
+    }
 }
 
 fn spend(row: Option<&mut SessionRow>, usage: Usage, context: Option<ContextLimit>) {

@@ -166,6 +166,8 @@ pub(crate) struct Runner {
     pub(crate) stopped_for: Vec<Reply>,
     /// Whether somebody has stopped it.
     pub(crate) is_stopped: bool,
+    /// Whether it was over by itself when the stop came, and only its end was not kept yet.
+    pub(crate) ended_itself: bool,
     /// Whether it is to be stopped once its children are over: nothing of it begins any more.
     pub(crate) is_stopping: bool,
     /// What it has left, if it is a child in the background.
@@ -185,9 +187,10 @@ impl Runner {
                 RunEnd::Broken(broken)
             }
         };
-        let was_stopped = how == RunEnd::Finished && self.is_stopped;
+        let is_stopped = self.is_stopped && !self.ended_itself;
+        let was_stopped = how == RunEnd::Finished && is_stopped;
         for reply in self.stopped_for {
-            answer(reply, stopped(&how));
+            answer(reply, stopped(&how, is_stopped));
         }
         self.inbox.close();
         let mut leftover = Vec::new();
@@ -399,7 +402,9 @@ impl Runner {
 
     /// Ends the turn, unless it is over; whoever wants that hears of it once the end is kept.
     fn stop(&mut self, reply: Reply) {
-        if !self.turn.is_over() {
+        if self.turn.is_over() {
+            self.ended_itself |= !self.is_stopped;
+        } else {
             for kind in self.turn.cancelled("the turn was stopped") {
                 self.note(kind);
             }
@@ -494,9 +499,11 @@ impl Runner {
 }
 
 /// The reply to a cancel, given how the turn ended.
-fn stopped(how: &RunEnd) -> Result<Accepted, Error> {
+fn stopped(how: &RunEnd, is_stopped: bool) -> Result<Accepted, Error> {
     match how {
-        RunEnd::Finished => Ok(Accepted::Cancelled { stopped: true }),
+        RunEnd::Finished => Ok(Accepted::Cancelled {
+            stopped: is_stopped,
+        }),
         RunEnd::Parked | RunEnd::Left => Ok(Accepted::Cancelled { stopped: false }),
         RunEnd::Broken(broken) => Err(refusal(broken.clone())),
     }

@@ -262,6 +262,7 @@ impl Mailbox {
             pending: Vec::new(),
             stopped_for: Vec::new(),
             is_stopped: false,
+            ended_itself: false,
             is_stopping: false,
             result: None,
             is_waiting: false,

@@ -3,7 +3,7 @@
 use samovar_core::{Accepted, Action, Code, Title};
 use samovar_doubles::{Gate, say};
 
-use crate::rig::{Rig, settings};
+use crate::rig::{Rig, settings, well};
 
 fn rename(title: &str) -> Action {
     Action::Change {
@@ -33,6 +33,28 @@ async fn a_message_whose_cancel_could_not_be_kept_waits_on() {
     assert_eq!(rig.world.model.prompts().len(), 2, "its turn came");
     let late = rig.submit(cancel()).await;
     assert_eq!(late, Ok(Accepted::Cancelled { stopped: false }));
+}
+
+// proves DU-10, DU-12
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_was_over_before_its_stop_is_not_said_to_be_stopped() {
+    let gate = Gate::default();
+    let rig = Rig::new([say("one two").hold_after(1, &gate)]).await;
+    let turn = rig.post("first").await;
+    rig.speaks(&turn).await;
+    rig.disk.full_journal().set(true);
+    gate.open();
+    rig.disk.full_journal().refuses().await;
+    let stop = Action::Cancel {
+        turn: Some(turn.clone()),
+    };
+    // The stop comes before the turn has tried again.
+    rig.disk.full_journal().set(false);
+
+    let stopped = rig.submit(stop).await;
+
+    assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: false }));
+    assert_eq!(rig.over(&turn).await, well());
 }
 
 // proves DU-12
