@@ -1,4 +1,5 @@
-//! What a cage adds to a command: both in turn, their medians and the difference.
+//! What a cage adds to a command, to its first output and to its end: with and without in turn, their medians
+//! and the difference.
 //!
 //! `cargo run --release -p samovar-sandbox --example cage_cost -- [ROUNDS]`
 #![expect(
@@ -7,12 +8,13 @@
     reason = "a measurement that prints what it found"
 )]
 
-use std::io;
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::{self, Read};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use samovar_sandbox::cage::{CageSettings, Cages, Ended, Job, Level, Limits, be_cage_if_asked};
+
+const ECHO: &str = "/bin/echo";
 
 fn main() -> io::Result<()> {
     be_cage_if_asked();
@@ -36,38 +38,63 @@ fn main() -> io::Result<()> {
         program: None,
     })?;
     let job = Job {
-        program: "/bin/true".into(),
-        args: Vec::new(),
+        program: ECHO.into(),
+        args: vec!["it runs".to_owned()],
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         cwd: workspace,
         network: false,
         writes: true,
         limits: Limits::default(),
     };
-    let (mut bare, mut inside) = (Vec::new(), Vec::new());
+    let (mut bare, mut inside) = (Times::default(), Times::default());
     for _ in 0..rounds {
-        bare.push(timed(|| {
-            Command::new(PathBuf::from("/bin/true")).status().map(drop)
-        })?);
-        inside.push(timed(|| {
-            match cages.start(job.clone())?.watch(|_, _| {})?.ended {
-                Ended::Exited(0) => Ok(()),
-                ended => Err(io::Error::other(format!("{ended:?}"))),
-            }
-        })?);
+        bare.add(alone()?);
+        inside.add(caged(&cages, &job)?);
     }
-    let (bare, inside) = (median(bare), median(inside));
-    println!(
-        "bare fork and exec: {bare:?}; in a cage: {inside:?}; more: {:?}",
-        inside.saturating_sub(bare)
-    );
+    for (what, bare, inside) in [
+        ("to the first output", bare.first, inside.first),
+        ("to the end", bare.end, inside.end),
+    ] {
+        let (bare, inside) = (median(bare), median(inside));
+        let more = inside.saturating_sub(bare);
+        println!("{what}: bare fork and exec {bare:?}, in a cage {inside:?}, more {more:?}");
+    }
     Ok(())
 }
 
-fn timed(work: impl FnOnce() -> io::Result<()>) -> io::Result<Duration> {
+#[derive(Default)]
+struct Times {
+    first: Vec<Duration>,
+    end: Vec<Duration>,
+}
+
+impl Times {
+    fn add(&mut self, (first, end): (Duration, Duration)) {
+        self.first.push(first);
+        self.end.push(end);
+    }
+}
+
+fn alone() -> io::Result<(Duration, Duration)> {
     let begun = Instant::now();
-    work()?;
-    Ok(begun.elapsed())
+    let mut command = Command::new(ECHO);
+    let mut child = command.arg("it runs").stdout(Stdio::piped()).spawn()?;
+    let mut output = child.stdout.take().ok_or(io::ErrorKind::NotFound)?;
+    let _some = output.read(&mut [0; 64])?;
+    let first = begun.elapsed();
+    child.wait()?;
+    Ok((first, begun.elapsed()))
+}
+
+fn caged(cages: &Cages, job: &Job) -> io::Result<(Duration, Duration)> {
+    let begun = Instant::now();
+    let mut first = None;
+    let running = cages.start(job.clone())?;
+    let finish = running.watch(|_, _| first = first.or_else(|| Some(begun.elapsed())))?;
+    let (Ended::Exited(0), Some(first)) = (finish.ended, first) else {
+        return Err(io::Error::other("the command did not run"));
+    };
+    Ok((first, begun.elapsed()))
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
