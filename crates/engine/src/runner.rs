@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use self::ask::AskEnd;
 use self::calls::Calls;
 use self::layers::Told;
+pub(crate) use self::stop::Stop;
 use crate::budget::Purse;
 use crate::context::Transcript;
 use crate::log::{Draft, Keeping, Log};
@@ -165,9 +166,7 @@ pub(crate) struct Runner {
     /// Who is told once the turn's end is kept.
     pub(crate) stopped_for: Vec<Reply>,
     /// Whether somebody has stopped it.
-    pub(crate) is_stopped: bool,
-    /// Whether it was over by itself when the stop came, and only its end was not kept yet.
-    pub(crate) ended_itself: bool,
+    pub(crate) stop: Stop,
     /// Whether it is to be stopped once its children are over: nothing of it begins any more.
     pub(crate) is_stopping: bool,
     /// What it has left, if it is a child in the background.
@@ -187,7 +186,7 @@ impl Runner {
                 RunEnd::Broken(broken)
             }
         };
-        let is_stopped = self.is_stopped && !self.ended_itself;
+        let is_stopped = self.stop == Stop::InTime;
         let was_stopped = how == RunEnd::Finished && is_stopped;
         for reply in self.stopped_for {
             answer(reply, stopped(&how, is_stopped));
@@ -402,14 +401,15 @@ impl Runner {
 
     /// Ends the turn, unless it is over; whoever wants that hears of it once the end is kept.
     fn stop(&mut self, reply: Reply) {
-        if self.turn.is_over() {
-            self.ended_itself |= !self.is_stopped;
-        } else {
+        if !self.turn.is_over() {
+            self.stop = Stop::InTime;
             for kind in self.turn.cancelled("the turn was stopped") {
                 self.note(kind);
             }
         }
-        self.is_stopped = true;
+        if self.stop == Stop::No {
+            self.stop = Stop::TooLate;
+        }
         self.stopped_for.push(reply);
     }
 

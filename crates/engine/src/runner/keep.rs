@@ -4,7 +4,7 @@
 use samovar_core::{Broken, Code, Error, Kind};
 use samovar_locale as locale;
 
-use super::{FromTurn, Input, Reply, Runner, answer};
+use super::{FromTurn, Input, Reply, Runner, Stop, answer};
 use crate::log::Draft;
 use crate::parts::refusal;
 
@@ -56,7 +56,7 @@ impl Runner {
             let why = locale::turn::end_not_kept();
             answer(reply, Err(Error::new(Code::StoreFull, why)));
         }
-        if self.is_stopped && self.agent.depth() > 0 {
+        if self.stop != Stop::No && self.agent.depth() > 0 {
             // The next moment tells it again.
             drop(
                 self.session

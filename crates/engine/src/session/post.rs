@@ -23,7 +23,7 @@ use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
 use crate::runner::layers::Told;
-use crate::runner::{Continuation, Input, RetryTime, Runner, answer, unbudgeted};
+use crate::runner::{Continuation, Input, RetryTime, Runner, Stop, answer, unbudgeted};
 use crate::turn::{Place, Step, Turn};
 
 /// What is said.
@@ -62,6 +62,14 @@ impl Mailbox {
     /// Keeps a message and its turn with one commit, then lets the turn run or wait (AS-10, AS-11).
     /// One that was kept before joins its turn.
     pub(super) async fn post(&mut self, post: Post) -> Result<Accepted, Error> {
+        // A session in memory is told what others say, too, such as the writers of a chat.
+        if let Some(open) = self
+            .open
+            .as_ref()
+            .filter(|open| open.log.keeping() == Keeping::Durable)
+        {
+            open.taint.hear(&post.text);
+        }
         let Some(id) = post.id.clone() else {
             return self.accept(post).await;
         };
@@ -86,7 +94,6 @@ impl Mailbox {
         open.check(post.delivery, max_queue)?;
         let situation = self.parts.situation(&post)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
-        open.taint.hear(&post.text);
         let message = Arc::new(self.parts.user_message(post.id, post.text));
         let (bounds, entry) = (post.bounds, open.entry(post.delivery));
         let finished = Kind::MessageFinished {
@@ -261,8 +268,7 @@ impl Mailbox {
             patience: RetryTime::default(),
             pending: Vec::new(),
             stopped_for: Vec::new(),
-            is_stopped: false,
-            ended_itself: false,
+            stop: Stop::No,
             is_stopping: false,
             result: None,
             is_waiting: false,

@@ -23,7 +23,7 @@ fn done(word: &'static str) -> TestTool {
     })
 }
 
-fn toolbox(tools: impl IntoIterator<Item = TestTool>) -> Arc<Toolbox> {
+pub(crate) fn toolbox(tools: impl IntoIterator<Item = TestTool>) -> Arc<Toolbox> {
     let toolbox = Toolbox::default();
     for tool in tools {
         let tool: Arc<dyn Toolset> = tool.build();
@@ -32,7 +32,7 @@ fn toolbox(tools: impl IntoIterator<Item = TestTool>) -> Arc<Toolbox> {
     Arc::new(toolbox)
 }
 
-fn begin(rig: &Rig, toolbox: Arc<Toolbox>, settings: Settings) -> MemorySession {
+pub(crate) fn begin(rig: &Rig, toolbox: Arc<Toolbox>, settings: Settings) -> MemorySession {
     let beginning = Beginning {
         model: "scripted".to_owned(),
         toolbox,
@@ -43,7 +43,7 @@ fn begin(rig: &Rig, toolbox: Arc<Toolbox>, settings: Settings) -> MemorySession 
 }
 
 /// Says something and reads to the end of its turn.
-async fn turn(session: &MemorySession, text: &str) -> Vec<Arc<Event>> {
+pub(crate) async fn turn(session: &MemorySession, text: &str) -> Vec<Arc<Event>> {
     let posted = session.post(text.to_owned(), Delivery::Queue).await;
     let (turn, after) = posted.unwrap();
     let (mut reader, mut seen) = (session.follow(after), Vec::<Arc<Event>>::new());

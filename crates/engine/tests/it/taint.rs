@@ -8,13 +8,14 @@ use samovar_core::situation::{Posted, Tab};
 use samovar_core::tool::{OutsideText, Sends};
 use samovar_core::{
     Action, Approval, CallFacts, Decision, Delivery, Effect, Kind, Outcome, PostedContext, Sender,
-    ToolReply, TurnId,
+    Status, ToolReply, TurnId,
 };
 use samovar_doubles::{TestTool, call, say};
 use samovar_engine::Settings;
 use serde_json::{Value, json};
 
 use crate::children::{agent, delegate, world};
+use crate::in_memory;
 use crate::rig::{Rig, said, settings, turn_of};
 
 const EVIL: &str = "https://evil.example/?q=secret";
@@ -295,4 +296,34 @@ async fn what_was_allowed_before_the_text_came_does_not_count_after_it() {
     assert_eq!(decide(Decision::Once).await, (None, true));
     rig.over(&turn).await;
     assert_eq!(rules.list().len(), 2);
+}
+
+// proves TL-10
+#[tokio::test(start_paused = true)]
+async fn what_is_said_to_a_session_in_memory_names_no_host() {
+    let next = |_: &str, results: usize| match results {
+        0 | 1 => call("fetch", page()),
+        _ => say("done"),
+    };
+    let unattended = || Settings {
+        is_unattended: true,
+        ..auto()
+    };
+    let rig = Rig::by(next, tools(), unattended()).await;
+    let session = in_memory::begin(&rig, in_memory::toolbox(tools()), unattended());
+    let text = "read page.example";
+    let turn = rig.post(text).await;
+    let stored = rig.log_of(&turn).await;
+    let seen = in_memory::turn(&session, text).await;
+    let in_memory: Vec<_> = seen.iter().map(|event| event.kind.clone()).collect();
+    let statuses = |kinds: &[Kind]| -> Vec<_> {
+        let closed = kinds.iter().filter_map(|kind| match kind {
+            Kind::CallClosed { outcome, .. } => Some(outcome.status),
+            _ => None,
+        });
+        closed.collect()
+    };
+    assert_eq!(statuses(&stored), [Status::Done, Status::Done]);
+    // Others than the person write in a chat.
+    assert_eq!(statuses(&in_memory), [Status::Done, Status::Denied]);
 }
