@@ -316,6 +316,7 @@ impl Runner {
         }
         let events = self.log.append(drafts).await?;
         self.parts.purses.note(&events);
+        self.taint.keep(events.iter().any(tainting::taints));
         let kept = self.pending.drain(..count);
         // What cannot wait has room of its own.
         if kept.fold(false, |any, draft| any | draft.kind.can_wait()) {

@@ -16,14 +16,17 @@ const MAX_NAMED: usize = 1024;
 /// How much of a message is searched for hosts, in bytes.
 const MAX_SEARCHED: usize = 64 * 1024;
 /// Endings of files that are also top-level domains: a file that a person mentions names no host.
-const ENDINGS_OF_FILES: [&str; 12] = [
-    "cc", "java", "md", "mov", "pl", "pm", "ps", "py", "rs", "sh", "so", "zip",
+const ENDINGS_OF_FILES: &[&str] = &[
+    "ai", "am", "as", "bz", "cab", "cc", "cfd", "do", "in", "inc", "java", "la", "md", "mk", "ml",
+    "mm", "mov", "pl", "pm", "ps", "pub", "py", "rs", "sh", "so", "st", "tf", "zip",
 ];
 
 /// What a session has read from outside. Its turns and those of its sub-agents share it.
 #[derive(Debug, Default)]
 pub(crate) struct Taint {
     is_tainted: AtomicBool,
+    /// Whether the log says so, too.
+    is_kept: AtomicBool,
     named: Mutex<BTreeSet<String>>,
 }
 
@@ -33,14 +36,21 @@ impl Taint {
         self.is_tainted.load(Ordering::Relaxed)
     }
 
-    /// Notes that text from outside may be in the session. Whether that is new.
+    /// Notes that text from outside may be in the session. Whether the log has to be told.
     pub(crate) fn taint(&self) -> bool {
-        !self.is_tainted.swap(true, Ordering::Relaxed)
+        self.is_tainted.store(true, Ordering::Relaxed);
+        !self.is_kept.load(Ordering::Relaxed)
     }
 
-    /// The same as the history has it.
-    pub(crate) fn restore(&self, is_tainted: bool) {
+    /// Notes what the log says.
+    pub(crate) fn keep(&self, is_tainted: bool) {
         self.is_tainted.fetch_or(is_tainted, Ordering::Relaxed);
+        self.is_kept.fetch_or(is_tainted, Ordering::Relaxed);
+    }
+
+    /// Notes the host of an address that a person allows.
+    pub(crate) fn name(&self, address: &str) {
+        self.add(host_of(address).into_iter());
     }
 
     /// Notes the hosts that a person names.
@@ -183,6 +193,7 @@ mod tests {
             ("write to me@example.com", "https://example.com", false),
             ("mend main.rs and README.md", "https://main.rs/", false),
             ("mend main.rs and README.md", "https://readme.md/", false),
+            ("mend main.tf and Makefile.am", "https://main.tf/", false),
             ("of 3.14 and v1.2", "https://3.14", false),
             ("example.com", "ftp://example.com", false),
             ("", "https://example.com", false),
@@ -207,6 +218,24 @@ mod tests {
         for host in ["title.net", "evil.net", "text.net"] {
             assert!(!is_named(host), "{host}");
         }
+    }
+
+    // proves TL-10
+    #[test]
+    fn the_log_is_told_until_it_knows_and_an_allowed_address_names_its_host_alone() {
+        let taint = Taint::default();
+        assert!(taint.taint());
+        assert!(taint.taint(), "what was noted may have been dropped");
+        taint.keep(true);
+        taint.keep(false);
+        assert!(!taint.taint() && taint.is_tainted());
+
+        taint.name("https://ok.example/a,evil.net/(https://worse.net/)");
+        let named = |host: &str| taint.has_named(&format!("https://{host}/"));
+        assert_eq!(
+            ["ok.example", "evil.net", "worse.net"].map(named),
+            [true, false, false]
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// Bytes of a command's output that are read at once.
 const READ_BYTES: usize = 64 * 1024;
-/// How often they are before something else is looked at: more than a pipe holds.
+/// Reads of a pipe before the other sources are polled again: more than a pipe holds.
 const READS: usize = 17;
 
 /// What cages are made for.
@@ -194,7 +194,7 @@ impl Cages {
         let (starter, starts) = mpsc::sync_channel::<Start>(0);
         let start = move || {
             for (mut command, reply) in starts {
-                // One that is not waited for any more is ended, because it was never told its plan.
+                // If the caller is gone, the child exits: it never receives a plan.
                 let _not_wanted = reply.send(command.spawn());
             }
         };

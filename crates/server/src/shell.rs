@@ -16,7 +16,7 @@ use crate::folder;
 const LOCK: &str = "exec.lock";
 /// What names of the workspace were missing when commands ran.
 const NOTE: &str = "exec.missing";
-/// What of a repository names programs, or says where that is.
+/// Git files that can name programs, or lead to other git files.
 const OF_GIT: [&str; 5] = [
     ".git/config",
     ".git/hooks",

@@ -57,6 +57,9 @@ fn hidden(command: &Command, file: &str, reads: bool) -> Option<Vec<String>> {
     if !(hands_on || has_subcommand && hides) {
         return Some(Vec::new());
     }
+    if file == "git" && command.arguments.iter().any(redefines_git) {
+        return None;
+    }
     let mut names = Vec::new();
     for word in &command.arguments {
         match word.literal() {
@@ -68,6 +71,16 @@ fn hidden(command: &Command, file: &str, reads: bool) -> Option<Vec<String>> {
         }
     }
     Some(names)
+}
+
+/// Whether an option can give a subcommand of git another meaning.
+fn redefines_git(word: &Word) -> bool {
+    let starts = |word: &str| {
+        ["-c", "--config-env", "--exec-path"]
+            .iter()
+            .any(|it| word.starts_with(it))
+    };
+    word.literal().is_some_and(starts)
 }
 
 /// Whether a program runs what its arguments say.

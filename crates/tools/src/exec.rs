@@ -14,7 +14,7 @@ use samovar_core::{
     Status, ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use samovar_sandbox::cage::{Channel, Ended, Finish, Job, Level, Limits, Step, Stopper};
-use samovar_shell::{GIT_ENVIRONMENT, Verdict, parse};
+use samovar_shell::{GIT_ENVIRONMENT, ReadOnly, Script, Verdict, parse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -189,7 +189,7 @@ impl Toolset for ExecTool {
             .and_then(|script| allow.grant_keys(script, folder));
         let insists = if network {
             Some("would use the network")
-        } else if is_open && !reads {
+        } else if is_open && !(reads && script.as_ref().is_some_and(is_known_to_read)) {
             Some("would run a command without a sandbox")
         } else {
             None
@@ -228,6 +228,11 @@ impl Toolset for ExecTool {
         };
         Box::pin(std::future::ready(Ok(preview)))
     }
+}
+
+/// Whether a script reads by our list, whatever the operator's says: one of theirs can use the network.
+fn is_known_to_read(script: &Script) -> bool {
+    ReadOnly::built_in().verdict(script) == Verdict::Reads
 }
 
 /// Ends the command when its call is dropped.

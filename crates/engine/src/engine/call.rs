@@ -168,6 +168,10 @@ impl Engine {
         match tool.judge(call, level, &self.parts.settings, &Allowed::default()) {
             Verdict::Allow(_) => Ok(tool),
             Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
+            Verdict::Ask(why) if level == Approval::Auto => {
+                let why = format!("denied: {why}; a rule of tools.policy can allow it");
+                Err(Outcome::new(Status::Denied, why))
+            }
             Verdict::Ask(why) => {
                 let why = format!("denied: {why}; call it at the approval level auto to allow it");
                 Err(Outcome::new(Status::Denied, why))

@@ -398,11 +398,9 @@ impl<'a> Calls<'a> {
         }
         if matches!(start.grounds, Some(Grounds::Approval(_))) {
             // Who allows a call to a host names it.
-            start
-                .tool
-                .host_address(call)
-                .iter()
-                .for_each(|it| self.runner.taint.hear(it));
+            if let Some(address) = start.tool.host_address(call) {
+                self.runner.taint.name(&address);
+            }
         }
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
             return;

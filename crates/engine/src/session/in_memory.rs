@@ -40,6 +40,10 @@ impl Mailbox {
             messages,
             limit,
         } = conversation;
+        if before > 0 || !messages.is_empty() {
+            // What was written before, and after which text from outside, is not known.
+            open.taint.taint();
+        }
         open.transcript = Transcript::beginning_with(before, messages, limit, max);
         open.weigh();
         mailbox.open = Some(open);

@@ -219,7 +219,7 @@ impl Mailbox {
         let cut = cut.find(|(_, live, _)| live.is_root());
         let current = open.live.root().or(cut.map(|(turn_id, ..)| turn_id));
         open.transcript = self.transcript(&found.newer(), current).await?;
-        open.taint.restore(row.tainted);
+        open.taint.keep(row.tainted);
         open.taint.recall(&open.transcript, true, &tools);
         open.weigh();
         self.open = Some(open);

@@ -62,7 +62,7 @@ impl Mailbox {
     /// Keeps a message and its turn with one commit, then lets the turn run or wait (AS-10, AS-11).
     /// One that was kept before joins its turn.
     pub(super) async fn post(&mut self, post: Post) -> Result<Accepted, Error> {
-        // A session in memory is told what others say, too, such as the writers of a chat.
+        // What a session in memory is told also comes from others, such as the writers of a chat.
         if let Some(open) = self
             .open
             .as_ref()

@@ -11,7 +11,7 @@ use samovar_core::{
     Status, ToolReply, TurnId,
 };
 use samovar_doubles::{TestTool, call, say};
-use samovar_engine::Settings;
+use samovar_engine::{Beginning, Conversation, Settings};
 use serde_json::{Value, json};
 
 use crate::children::{agent, delegate, world};
@@ -326,4 +326,18 @@ async fn what_is_said_to_a_session_in_memory_names_no_host() {
     assert_eq!(statuses(&stored), [Status::Done, Status::Done]);
     // Others than the person write in a chat.
     assert_eq!(statuses(&in_memory), [Status::Done, Status::Denied]);
+    let beginning = Beginning {
+        model: "scripted".to_owned(),
+        toolbox: in_memory::toolbox(tools()),
+        settings: unattended(),
+        conversation: Conversation {
+            before: 1,
+            ..Conversation::default()
+        },
+    };
+    let session = rig.engine.begin_in_memory(beginning).unwrap();
+    let seen = in_memory::turn(&session, text).await;
+    let continued: Vec<_> = seen.iter().map(|event| event.kind.clone()).collect();
+    // What the conversation before it was about is not known.
+    assert_eq!(statuses(&continued), [Status::Denied, Status::Denied]);
 }

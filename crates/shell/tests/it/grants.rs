@@ -160,7 +160,6 @@ fn a_rule_finds_a_program_behind_options_and_other_programs() {
         ("/usr/local/bin/git push", "/usr/local/bin/git push"),
         ("git -C . push", "git, git ., git push"),
         ("git --no-pager push", "git, git push"),
-        ("git --exec-path=/evil push", "git, git push"),
         ("/usr/bin/git -P push", "/usr/bin/git, git push"),
         ("cargo +nightly publish", "cargo, cargo publish"),
         ("ls -la src | wc -l", "ls, wc"),
@@ -178,7 +177,7 @@ fn a_rule_finds_a_program_behind_options_and_other_programs() {
     let unknown = r"
         env git push · command git push · sh -c 'git push' · xargs git push · timeout 9 git push ·
         ls && find . -exec git push {} + · nohup git push · /usr/bin/env git push · bash5.2 x ·
-        git pus* · git -C . pus* · git --no-pager pus? · export PATH=. && ls · toybox rm x";
+        git --exec-path=/evil push · git -c alias.p=push p · git --config-env=alias.p=P p · git pus* · git -C . pus* · git --no-pager pus? · export PATH=. && ls · toybox rm x";
     for command in unknown.split('·').map(str::trim) {
         assert_eq!(names(command), None, "{command}");
     }

@@ -1,19 +1,22 @@
 //! The sandbox of a server: what it is to be, and whether it works.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use samovar_sandbox::cage::{CageSettings, Cages, Channel, Job, Level, Limits};
 use samovar_shell::ReadOnly;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// How long git may take to say its version.
 const GIT_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of what git says about its version, at most.
 const MAX_VERSION_BYTES: usize = 1_024;
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
+/// How long a sandbox that was missing is not tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Commands that run at once, over all sessions; others wait.
 const MAX_RUNNING: usize = 16;
 
@@ -36,6 +39,11 @@ pub struct Shell {
     pub(super) settings: ExecSettings,
     /// What works, once it was tried. What is missing may be there the next time.
     found: OnceLock<Found>,
+    /// What was missing last, and when.
+    missing: Mutex<Option<(Instant, String)>>,
+    retry_after: Duration,
+    /// Programs that run without a question where the version of git is not known.
+    allow_without_git: ReadOnly,
     pub(super) places: Semaphore,
 }
 
@@ -50,8 +58,11 @@ impl Shell {
     /// With these settings; nothing is tried yet.
     pub fn new(settings: ExecSettings) -> Self {
         Self {
+            allow_without_git: settings.allow.clone().with_git(""),
             settings,
             found: OnceLock::new(),
+            missing: Mutex::default(),
+            retry_after: RETRY_AFTER,
             places: Semaphore::new(MAX_RUNNING),
         }
     }
@@ -74,18 +85,37 @@ impl Shell {
         if let Some(found) = self.found.get() {
             return Ok(found);
         }
+        // One at a time: cages that were made twice would know of different files that are missing.
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        match &*missing {
+            Some((at, why)) if at.elapsed() < self.retry_after => return Err(why.clone()),
+            Some(_) | None => {}
+        }
+        match self.attempt() {
+            Ok(found) => Ok(self.found.get_or_init(|| found)),
+            Err(why) => {
+                *missing = Some((Instant::now(), why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    fn attempt(&self) -> Result<Found, String> {
         let cages = Cages::new(self.settings.cages.clone());
         let cages = cages.map_err(|error| error.to_string())?;
         cages.probe().map_err(|shortage| shortage.to_string())?;
         let version = self.git_version(&cages).unwrap_or_default();
         let allow = self.settings.allow.clone().with_git(&version);
-        Ok(self.found.get_or_init(|| Found { cages, allow }))
+        Ok(Found { cages, allow })
     }
 
-    /// Programs that run without a question; where commands cannot run, those that could.
+    /// Programs that run without a question.
     pub(super) fn allow(&self) -> &ReadOnly {
         self.found()
-            .map_or(&self.settings.allow, |found| &found.allow)
+            .map_or(&self.allow_without_git, |found| &found.allow)
     }
 
     /// What the git that commands get says about its version.
@@ -139,7 +169,7 @@ mod tests {
     fn what_was_missing_once_is_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("cage");
-        let shell = Shell::new(ExecSettings {
+        let mut shell = Shell::new(ExecSettings {
             cages: CageSettings {
                 level: Level::Off,
                 workspace: folder.path().to_owned(),
@@ -159,6 +189,7 @@ mod tests {
             env: Vec::new(),
         });
         assert!(shell.check().is_err());
+        shell.retry_after = Duration::ZERO;
         let text = "#!/bin/sh\nread -r plan\necho '{\"exited\":0}' >&0\n";
         fs::write(&program, text).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

@@ -154,7 +154,8 @@ fn target(tool: &Tool) -> Option<String> {
 fn unasked(why: &str) -> Outcome {
     let why = format!(
         "denied: {why}, which needs a person's approval, and no person can be asked here; do without \
-         it, or say that it needs the approval level auto, or a rule (samovar approvals)"
+         it, or say that it needs the approval level auto, a rule (samovar approvals), or a rule of \
+         tools.policy, which has to say sends = true if it can send data out"
     );
     Outcome::new(Status::Denied, why)
 }
