@@ -192,10 +192,11 @@ async fn after_text_from_outside_a_person_decides_about_what_can_send_data_out()
 #[tokio::test(start_paused = true)]
 async fn a_session_stays_tainted_and_knows_what_was_named_after_a_restart() {
     let next = |said: &str, results: usize| match (said, results) {
-        ("go on", 0) | ("read page.example", 1) => call("fetch", page()),
-        ("go on", 1) => call("fetch", json!({"url": "https://found.example/"})),
-        ("go on", 2) => call("fetch", json!({"url": EVIL})),
-        ("go on", 3) => call("send", json!({})),
+        // First, before anything of this life taints the session.
+        ("go on", 0) => call("send", json!({})),
+        ("go on", 1) | ("read page.example", 1) => call("fetch", page()),
+        ("go on", 2) => call("fetch", json!({"url": "https://found.example/"})),
+        ("go on", 3) => call("fetch", json!({"url": EVIL})),
         ("read page.example", 0) => call("search", json!({})),
         _ => say("done"),
     };
@@ -205,7 +206,7 @@ async fn a_session_stays_tainted_and_knows_what_was_named_after_a_restart() {
     let rig = rig.restart().await;
 
     assert!(rig.row().await.tainted);
-    assert_eq!(asked(&rig, "go on").await, "rraa");
+    assert_eq!(asked(&rig, "go on").await, "arra");
 }
 
 // proves TL-10
