@@ -194,7 +194,7 @@ async fn a_session_stays_tainted_and_knows_what_was_named_after_a_restart() {
     let next = |said: &str, results: usize| match (said, results) {
         // First, before anything of this life taints the session.
         ("go on", 0) => call("send", json!({})),
-        ("go on", 1) | ("read page.example", 1) => call("fetch", page()),
+        ("go on" | "read page.example", 1) => call("fetch", page()),
         ("go on", 2) => call("fetch", json!({"url": "https://found.example/"})),
         ("go on", 3) => call("fetch", json!({"url": EVIL})),
         ("read page.example", 0) => call("search", json!({})),
