@@ -70,7 +70,7 @@ impl SmallFiles {
         made.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Those of the folder `name` in this one; none when there is no such folder.
+    /// Those of the folder `name` in this one; `None` if there is no such folder.
     ///
     /// # Errors
     /// What the system said; a link is not followed.
@@ -116,7 +116,7 @@ impl SmallFiles {
         Ok(found)
     }
 
-    /// The first `max_bytes` of the file `name`; none when there is no such file.
+    /// The first `max_bytes` of the file `name`; `None` if there is no such file.
     ///
     /// # Errors
     /// It is a link or no regular file; or what the system said.
@@ -193,7 +193,7 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     Ok(fs::fchmod(held, mode)?)
 }
 
-/// Opens a regular file, without waiting for a pipe's other end; none when there is no such file.
+/// Opens a regular file, without waiting for a pipe's other end; `None` if there is no such file.
 fn open(dir: impl AsFd, name: &str) -> io::Result<Option<File>> {
     let file = match sys::open_beneath(dir, name, sys::READ) {
         Ok(file) => File::from(file),

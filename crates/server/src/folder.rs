@@ -26,7 +26,7 @@ const TRUSTED_NAMES: [&str; 10] = [
     "memory",
 ];
 
-/// What is trusted in every folder: git runs what stands in a repository below the workspace, too.
+/// What is trusted in every folder: git also runs what a repository below the workspace says.
 const TRUSTED_EVERYWHERE: [&str; 1] = [".git"];
 
 /// The files that tell agents how to work in a folder; the first that can be read counts (MD-27).

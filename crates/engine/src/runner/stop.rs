@@ -7,7 +7,7 @@ use samovar_core::{Broken, CallId, Closer, Kind};
 use super::{Cancel, FromTurn, Input, Runner};
 use crate::log::Draft;
 
-/// Whether somebody has stopped a turn.
+/// Whether a client stopped a turn, and in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// No.

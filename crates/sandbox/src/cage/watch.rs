@@ -91,7 +91,7 @@ impl Watched {
         }
     }
 
-    /// Ends every process of the command; whether there is none any more.
+    /// Ends every process of the command; returns whether all of them are gone.
     fn end(&self) -> bool {
         if self.is_alone {
             // They end with this process, which is their first.

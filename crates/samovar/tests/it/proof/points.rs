@@ -286,7 +286,7 @@ impl Post {
     }
 }
 
-/// All messages of the session, as many as it counts: a turn that goes on after the kill may add one
+/// All messages of the session, as many as it counts: a turn that resumes after the kill may add one
 /// between the two answers.
 async fn settled_messages(server: &Serving) -> Vec<Value> {
     loop {
