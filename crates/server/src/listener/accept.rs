@@ -31,10 +31,6 @@ use crate::pace::{Paced, Stalled};
 use crate::reply;
 use crate::upgrade::ConnectionGuard;
 
-/// How long a connection may be silent before its first byte; clients connect when they
-/// have a request.
-const FIRST_BYTE: Duration = Duration::from_secs(3);
-
 /// How long one of the last places is given for a first head, and then for the answer to a probe.
 const FIRST_HEAD: Duration = Duration::from_secs(1);
 
@@ -100,8 +96,7 @@ impl AcceptLoop {
         let (permit, silent, patience, begun) = match place {
             Place::Connection(permit) => {
                 let silent = self.places.silent(silence.clone());
-                let patience = FIRST_BYTE.min(self.slow_client);
-                (permit, Some(silent), patience, stream.begun.clone())
+                (permit, Some(silent), self.slow_client, stream.begun.clone())
             }
             Place::FirstHead(permit) => (permit, None, FIRST_HEAD, silence.heard.clone()),
         };

@@ -69,7 +69,8 @@ async fn read_events(app: &App, there: Sender<()>) {
     let mut expected = 1;
     while expected <= MESSAGES {
         let read = timeout(PATIENCE, stream.read_buf(&mut bytes)).await;
-        assert_ne!(read.unwrap().unwrap(), 0, "the stream goes on");
+        let count = read.unwrap().unwrap();
+        assert_ne!(count, 0, "ended at {expected}: {}", bytes.escape_ascii());
         let text = std::str::from_utf8(&bytes).unwrap();
         let whole = text.rfind("\n\n").map_or(0, |at| at + 2);
         let rest = bytes.split_off(whole);
