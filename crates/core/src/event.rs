@@ -15,7 +15,7 @@ use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
 use crate::situation::Situation;
 use crate::title::Title;
-use crate::tool::{Approval, Closer, Effect};
+use crate::tool::{Approval, Closer, Effect, Progress};
 
 /// A fact in a session's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -258,6 +258,15 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grounds: Option<Grounds>,
     },
+    /// A call goes on. It is no part of a message, and no model reads it.
+    CallProgress {
+        /// The message that asked for the call.
+        message: MessageId,
+        /// The call.
+        call: CallId,
+        /// How far it is.
+        progress: Progress,
+    },
     /// A call has its outcome, from whatever source.
     CallClosed {
         /// The call.
@@ -326,6 +335,7 @@ impl Kind {
             Self::ApprovalAsked { .. } => "approval_asked",
             Self::CallApproved { .. } => "call_approved",
             Self::CallStarted { .. } => "call_started",
+            Self::CallProgress { .. } => "call_progress",
             Self::CallClosed { .. } => "call_closed",
             Self::UiEvent { .. } => "ui_event",
             Self::StateChanged { .. } => "state_changed",
@@ -366,7 +376,8 @@ impl Kind {
             | Self::TurnUndone { .. } => Group::Turn,
             Self::MessageStarted { message, .. }
             | Self::Delta { message, .. }
-            | Self::PartAdded { message, .. } => Group::Live(message),
+            | Self::PartAdded { message, .. }
+            | Self::CallProgress { message, .. } => Group::Live(message),
             Self::MessageFinished { .. } => Group::Message,
             Self::ApprovalAsked { .. }
             | Self::CallApproved { .. }
@@ -401,7 +412,8 @@ impl Kind {
             | Self::StateChanged { .. }
             | Self::MessageStarted { .. }
             | Self::Delta { .. }
-            | Self::PartAdded { .. } => true,
+            | Self::PartAdded { .. }
+            | Self::CallProgress { .. } => true,
             Self::SessionClosed
             | Self::StepReset { .. }
             | Self::EventsLost { .. }

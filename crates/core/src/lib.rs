@@ -58,8 +58,8 @@ pub use samovar_points::{failpoint, plant, planted};
 pub use situation::{AgentMode, PostedContext, Situation};
 pub use title::Title;
 pub use tool::{
-    Approval, Asks, CallContext, CallFacts, Closer, Effect, OutsideText, Probed, Sends, ToolReply,
-    ToolSpec, Toolset,
+    Approval, Asks, CallContext, CallFacts, Closer, Effect, OutsideText, Probed, ProgressSink,
+    Sends, ToolReply, ToolSpec, Toolset,
 };
 
 /// A boxed future: the return type of the ports.

@@ -212,6 +212,49 @@ pub struct CallContext {
     /// Whether the session had read text from outside before, so that the call sends nothing to hosts
     /// that the gate has not seen (TL-10).
     pub tainted: bool,
+    /// Where a call that takes long says how far it is.
+    pub progress: ProgressSink,
+}
+
+/// How much of what a call has written last is shown while it runs, in bytes.
+pub const MAX_PROGRESS_BYTES: usize = 1024;
+
+/// How far a running call is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Milliseconds since it began.
+    pub elapsed_ms: u64,
+    /// Bytes that it has written.
+    pub output_bytes: u64,
+    /// The end of that, without control sequences: at most [`MAX_PROGRESS_BYTES`] are shown.
+    pub last: String,
+}
+
+/// Takes in how far a call is, for the clients that follow its turn. Never blocks; what cannot be
+/// shown is dropped.
+#[derive(Clone, Default)]
+pub struct ProgressSink(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
+
+impl ProgressSink {
+    /// A sink that passes everything on. The default one shows nothing.
+    pub fn new(show: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(show)))
+    }
+
+    /// Shows how far the call is.
+    pub fn show(&self, progress: Progress) {
+        if let Some(show) = &self.0 {
+            show(progress);
+        }
+    }
+}
+
+impl fmt::Debug for ProgressSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProgressSink")
+            .field(&self.0.is_some())
+            .finish()
+    }
 }
 
 /// Maximum length of a UI event's payload as JSON text, in bytes; a longer one is not shown.

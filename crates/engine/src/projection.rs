@@ -125,6 +125,7 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::ApprovalAsked { .. }
         | Kind::CallApproved { .. }
         | Kind::UiEvent { .. }
+        | Kind::CallProgress { .. }
         | Kind::CallStarted { .. }
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }

@@ -237,6 +237,7 @@ impl Turn {
             | Kind::Delta { .. }
             | Kind::PartAdded { .. }
             | Kind::UiEvent { .. }
+            | Kind::CallProgress { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }

@@ -1,10 +1,15 @@
-//! What turns on a terminal while nothing else is said: elapsed time and tokens.
+//! What turns on a terminal while nothing else is said: elapsed time, tokens, and what a running
+//! command has written last.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use samovar_core::Kind;
 use samovar_locale as text;
 use tokio::time::Instant;
+
+use crate::screen::visible;
+use crate::style::{columns, cut};
 
 /// How often it turns.
 const EVERY: Duration = Duration::from_millis(120);
@@ -18,6 +23,8 @@ pub(crate) struct Spinner {
     is_shown: bool,
     began: Instant,
     turns: usize,
+    /// The last line of the command that runs.
+    last_line: String,
 }
 
 impl Spinner {
@@ -28,7 +35,24 @@ impl Spinner {
             is_shown: false,
             began: Instant::now(),
             turns: 0,
+            last_line: String::new(),
         }
+    }
+
+    /// Takes it away for an event, and takes over what that says of a running command.
+    pub(crate) fn make_way(&mut self, kind: &Kind) {
+        self.clear();
+        match kind {
+            Kind::CallProgress { progress, .. } => self.follow(&progress.last),
+            Kind::CallClosed { .. } => self.last_line.clear(),
+            _ => {}
+        }
+    }
+
+    fn follow(&mut self, written: &str) {
+        let mut lines = written.lines().rev().map(str::trim);
+        let last = lines.find(|line| !line.is_empty());
+        self.last_line = visible(last.unwrap_or_default()).replace('\t', " ");
     }
 
     /// Waits, and turns once if there is room for it; forever where nobody sees it. Safe to drop
@@ -48,6 +72,12 @@ impl Spinner {
         let line = match tokens {
             0 => text::spinner::seconds(face, seconds),
             _ => text::spinner::seconds_and_tokens(face, seconds, short(tokens)),
+        };
+        let line = match columns(&io::stderr()) {
+            Some(columns) if !self.last_line.is_empty() => {
+                cut(&format!("{line}  {}", self.last_line), columns)
+            }
+            _ => line,
         };
         self.write(&format!("\r\u{1b}[K{line}"));
         self.is_shown = true;

@@ -63,6 +63,24 @@ pub(crate) fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
     (columns >= NARROWEST).then(|| columns - 1)
 }
 
+/// As much of a line as so many columns show.
+pub(crate) fn cut(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = |character: &char| match left.checked_sub(character.width().unwrap_or(1)) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    let mut shown: String = line.chars().take_while(fits).collect();
+    shown.push('…');
+    shown
+}
+
 /// A text for stdout, its lines broken between words where that is a terminal.
 pub(crate) fn for_stdout(text: &str) -> String {
     match columns(&io::stdout()) {
@@ -192,6 +210,21 @@ mod tests {
         let broken = "one two\nthree\n  - four\n  five six\nhttp://one.long.word\nand\n";
         assert_eq!(wrapped(text, 10), broken);
         assert_eq!(wrapped(text, 80), text);
+    }
+
+    // proves FC-1
+    #[test]
+    fn a_line_is_cut_at_the_columns_that_it_has() {
+        let rows = [
+            ("12345", 5, "12345"),
+            ("123456", 5, "1234…"),
+            ("你好世界", 7, "你好世…"),
+            ("你好世界", 6, "你好…"),
+            ("a", 0, "…"),
+        ];
+        for (line, columns, shown) in rows {
+            assert_eq!(cut(line, columns), shown);
+        }
     }
 
     // proves FC-1

@@ -142,7 +142,7 @@ impl View {
         event: &ShownEvent,
         frame: &Frame,
     ) -> Result<Option<Ending>, Failure> {
-        self.spinner.clear();
+        self.spinner.make_way(&event.kind);
         self.event_line(frame)?;
         if event.agent.depth() > 0 {
             return self.below(event).map(|()| None);
@@ -200,6 +200,7 @@ impl View {
             | Kind::ApprovalAsked { .. }
             | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
+            | Kind::CallProgress { .. }
             | Kind::CallStarted { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}

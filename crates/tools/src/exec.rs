@@ -1,6 +1,7 @@
 //! `exec`: a shell command in the sandbox (TL-6), judged by its grammar (TL-7).
 
 mod kept;
+mod reporting;
 mod screen;
 mod shell;
 
@@ -26,6 +27,7 @@ use crate::text::grouped;
 use crate::workspace::Workspace;
 
 use kept::{Kept, Whole};
+use reporting::{Latest, report};
 use shell::shell;
 
 pub use shell::{ExecSettings, Shell};
@@ -271,14 +273,19 @@ async fn run(
         Err(error) => return Outcome::failed(format!("the command could not be started: {error}")),
     };
     let mut written = Written::new();
-    let key = context.key.clone();
+    let latest = Arc::new(Latest::default());
+    let (key, reported) = (context.key.clone(), latest.clone());
     let mut watched = task::spawn_blocking(move || {
         let make = || workspace.outputs().and_then(|it| created(it.create(&key)));
-        let ended = running.watch(|channel, bytes| written.add(channel, bytes, make));
+        let ended = running.watch(|channel, bytes| {
+            reported.add(bytes);
+            written.add(channel, bytes, make);
+        });
         (ended, written)
     });
     let (ended, is_late) = tokio::select! {
         ended = &mut watched => (ended, false),
+        never = report(&latest, &context.progress) => match never {},
         () = tokio::time::sleep(timeout) => {
             stopper.0.stop();
             (watched.await, true)

@@ -157,7 +157,7 @@ fn spec(name: &str, about: String, parameters: serde_json::Value, effect: Effect
 
 #[cfg(test)]
 mod tests {
-    use samovar_core::{AgentPath, CallId, SessionId, Status, TurnId};
+    use samovar_core::{AgentPath, CallId, ProgressSink, SessionId, Status, TurnId};
 
     use super::*;
 
@@ -171,6 +171,7 @@ mod tests {
             posted: posted.map(Arc::new),
             approved: None,
             tainted: false,
+            progress: ProgressSink::default(),
         };
         UiTools.call(ToolCall::new(key, name, args), context).await
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use samovar_config::{Settings, Sources};
 use samovar_core::{
-    AgentName, AgentPath, CallContext, CallId, SessionId, Status, ToolCall, ToolReply, ToolSpec,
-    Toolset, TurnId,
+    AgentName, AgentPath, CallContext, CallId, ProgressSink, SessionId, Status, ToolCall,
+    ToolReply, ToolSpec, Toolset, TurnId,
 };
 use samovar_egress::Client;
 use samovar_sandbox::{Jail, JailPath, Protected};
@@ -203,6 +203,7 @@ fn context() -> CallContext {
         posted: None,
         approved: None,
         tainted: false,
+        progress: ProgressSink::default(),
     }
 }
 

@@ -46,6 +46,7 @@ impl Redactor {
                 self.redact_outcome(outcome);
             }
             Kind::UiEvent { payload, .. } => self.redact_value(payload),
+            Kind::CallProgress { progress, .. } => self.redact_in(&mut progress.last),
             Kind::StateChanged { state } => self.redact_value(state),
             Kind::TurnFinished { reason, fault, .. } => {
                 if let FinishReason::Model(word) = reason {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use samovar_core::message::Status;
 use samovar_core::redact;
 use samovar_core::{
-    Action, Approval, Broken, CallContext, CallId, Code, Command, Effect, Error, Outcome, Sender,
-    SessionId, ToolCall, TurnId,
+    Action, Approval, Broken, CallContext, CallId, Code, Command, Effect, Error, Outcome,
+    ProgressSink, Sender, SessionId, ToolCall, TurnId,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -191,6 +191,7 @@ impl Engine {
             posted: None,
             approved: None,
             tainted: false,
+            progress: ProgressSink::default(),
         };
         let spec = tool.spec.clone();
         let mut task = JoinSet::new();

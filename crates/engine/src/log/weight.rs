@@ -37,6 +37,7 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
             prompt.unwrap_or_default()
         }
         Kind::StateChanged { state } => of_value(state),
+        Kind::CallProgress { progress, .. } => progress.last.len(),
         Kind::UiEvent { kind, payload, .. } => kind.len() + of_value(payload),
         Kind::SessionOpened {
             metadata,

@@ -22,8 +22,10 @@ use crate::toolbox::{CurrentTools, Tool, outcome_of};
 use crate::turn;
 
 use self::approve::{Admission, Look, LookFor, look};
+use self::progress::Reports;
 
 mod approve;
+mod progress;
 
 /// The calls of one step while they run.
 pub(super) struct Calls<'a> {
@@ -34,6 +36,7 @@ pub(super) struct Calls<'a> {
     is_decided: bool,
     running: JoinSet<ToolReply>,
     known: HashMap<Id, Running>,
+    reports: Reports,
 }
 
 struct Running {
@@ -84,6 +87,7 @@ impl<'a> Calls<'a> {
             is_decided: false,
             running,
             known,
+            reports: Reports::new(),
         }
     }
 
@@ -109,6 +113,9 @@ impl<'a> Calls<'a> {
             // All are safe to drop halfway: a task's result and a channel's items wait.
             tokio::select! {
                 Some(joined) = self.running.join_next_with_id() => self.close(joined),
+                Some((call, progress)) = self.reports.next() => {
+                    self.show_progress(call, progress).await?;
+                }
                 Some(input) = self.runner.inbox.recv() => {
                     if self.attend(input).await? {
                         return Ok(());
@@ -433,6 +440,7 @@ impl<'a> Calls<'a> {
         let context = CallContext {
             approved,
             tainted,
+            progress: self.reports.sink(&call.id),
             ..self.runner.context_of(&call)
         };
         let running = Running {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use samovar_core::{
-    Author, Broken, CallContext, CallId, Effect, Kind, Outcome, Probed, failpoint, planted,
+    Author, Broken, CallContext, CallId, Effect, Kind, Outcome, Probed, ProgressSink, failpoint,
+    planted,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -92,6 +93,7 @@ impl Runner {
             posted: self.turn.posted().cloned(),
             approved: None,
             tainted: false,
+            progress: ProgressSink::default(),
         }
     }
 

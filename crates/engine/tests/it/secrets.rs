@@ -1,9 +1,12 @@
 //! Keys of this process in everything that goes through a session.
 
+use std::time::Duration;
+
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fragment;
 use samovar_core::history::Speakers;
 use samovar_core::redact::{self, Redactor, Secret, Tail};
+use samovar_core::tool::Progress;
 use samovar_core::{Kind, Outcome, ProviderEvent, ToolReply};
 use samovar_doubles::spellings::{self, KEY, Spelling};
 use samovar_doubles::{Reply, TestTool, World, call, fail, say};
@@ -102,9 +105,20 @@ async fn sinks(text: &str) -> Vec<(&'static str, String)> {
         ToolReply::Closed(outcome)
     });
     let found = text.to_owned();
-    let reads = TestTool::new("read", move |_, _| {
+    let reads = TestTool::new("read", move |_, context| {
         let found = found.clone();
-        async move { ToolReply::Closed(Outcome::failed(found)) }
+        async move {
+            for last in found.split('\u{2}') {
+                context.progress.show(Progress {
+                    elapsed_ms: 1,
+                    output_bytes: 1,
+                    last: last.to_owned(),
+                });
+                // Each is shown before the call is over.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            ToolReply::Closed(Outcome::failed(found))
+        }
     });
     let world = World::answering([
         call("read", json!({})),
@@ -117,6 +131,7 @@ async fn sinks(text: &str) -> Vec<(&'static str, String)> {
     let mut kinds = rig.log_of(&first).await;
     kinds.extend(rig.log_of(&second).await);
     let (mut journal, mut stream, mut fault) = (String::new(), String::new(), String::new());
+    let mut progress = String::new();
     for kind in kinds {
         texts(&serde_json::to_value(&kind).unwrap(), &mut journal);
         match &kind {
@@ -126,6 +141,7 @@ async fn sinks(text: &str) -> Vec<(&'static str, String)> {
                 }
                 Fragment::Call { .. } => {}
             },
+            Kind::CallProgress { progress: of, .. } => progress.push_str(&of.last),
             Kind::TurnFinished {
                 fault: Some(why), ..
             } => fault.push_str(&why.message),
@@ -143,6 +159,7 @@ async fn sinks(text: &str) -> Vec<(&'static str, String)> {
     vec![
         ("journal", journal),
         ("stream", stream),
+        ("progress", progress),
         ("error", fault),
         ("history", history),
         ("model", told),

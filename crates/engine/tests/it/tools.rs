@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
+use samovar_core::tool::{MAX_PROGRESS_BYTES, Progress};
 use samovar_core::{
-    Approval, Effect, FinishReason, Kind, Outcome, Reminders, Role, Sender, ToolReply,
+    Approval, Effect, FinishReason, Kind, Outcome, Part, Reminders, Role, Sender, ToolReply,
 };
 use samovar_doubles::{TestTool, World, call, fail, say};
 use samovar_engine::Settings;
@@ -285,4 +286,62 @@ async fn a_parked_turn_can_be_cancelled() {
         .iter()
         .filter(|kind| matches!(kind, Kind::CallClosed { .. }));
     assert_eq!(closed.count(), 1);
+}
+
+// proves TL-2
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_long_is_shown_while_it_runs_and_its_model_reads_none_of_that() {
+    let slow = TestTool::new("long", |_, context| async move {
+        for step in 1..=3 {
+            context.progress.show(Progress {
+                elapsed_ms: step * 1000,
+                output_bytes: 9,
+                last: format!("{}end {step}", "é".repeat(MAX_PROGRESS_BYTES)),
+            });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        ToolReply::Closed(Outcome::done("over"))
+    });
+    let other = TestTool::new("other", |_, _| async {
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        ToolReply::Closed(Outcome::done("other"))
+    });
+    let asked = call("long", json!({})).and_call("other", json!({}));
+    let world = World::answering([asked, say("I see")]);
+    let rig = Rig::with(world, [slow, other], settings()).await;
+
+    let turn = rig.post("go").await;
+    let log = rig.log_of(&turn).await;
+
+    let mut asking = None;
+    let mut seen = Vec::new();
+    for kind in &log {
+        match kind {
+            Kind::MessageFinished { message, .. } => {
+                let calls = message
+                    .parts
+                    .iter()
+                    .any(|part| matches!(part, Part::Call(_)));
+                asking = asking.or(calls.then(|| message.id.clone()));
+            }
+            Kind::CallProgress {
+                message, progress, ..
+            } => {
+                assert_eq!(Some(message), asking.as_ref());
+                assert!(progress.last.len() <= MAX_PROGRESS_BYTES);
+                let end = progress.last.trim_start_matches('é');
+                seen.push(format!("{end} {}", progress.elapsed_ms));
+            }
+            Kind::CallClosed { name, .. } => seen.push(name.clone()),
+            _ => {}
+        }
+    }
+    assert_eq!(
+        seen,
+        ["end 1 1000", "end 2 2000", "other", "end 3 3000", "long"]
+    );
+    assert!(!rig.shown().concat().contains("end"));
+    // A reader that comes after a restart sees the same.
+    let rig = rig.restart().await;
+    assert_eq!(rig.log_of(&turn).await, log);
 }

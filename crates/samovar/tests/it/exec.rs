@@ -1,6 +1,7 @@
 //! `exec`: commands in the sandbox of a server that runs.
 
 mod projects;
+mod shown;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use samovar_core::{
-    AgentPath, CallContext, CallId, Outcome, SessionId, ToolCall, ToolReply, TurnId,
+    AgentPath, CallContext, CallId, Outcome, ProgressSink, SessionId, ToolCall, ToolReply, TurnId,
 };
 use samovar_egress::Client;
 use samovar_tools::{Resources, Workspace, catalog};
@@ -160,6 +160,7 @@ async fn call(jail: Arc<Jail>, name: &str, args: Value) -> Outcome {
         posted: None,
         approved: None,
         tainted: false,
+        progress: ProgressSink::default(),
     };
     match tool.call(ToolCall::new(key, name, args), context).await {
         ToolReply::Closed(outcome) => outcome,

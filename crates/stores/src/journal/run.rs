@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use samovar_core::event::{Fragment, Group, Kind};
 use samovar_core::journal::LogNo;
+use samovar_core::tool::Progress;
 use samovar_core::{
     AgentPath, Author, Broken, CallId, Epoch, Event, MessageId, Millis, Part, Role, Seq, TurnId,
 };
@@ -115,6 +116,8 @@ enum Piece<'a> {
     Call(ElapsedMillis, Cow<'a, CallId>, Cow<'a, str>),
     /// A part that came whole, with its place.
     Added(ElapsedMillis, u16, Cow<'a, Part>),
+    /// How far a call is.
+    Progress(ElapsedMillis, Cow<'a, CallId>, Cow<'a, Progress>),
 }
 
 /// Which kind of fragment a text is.
@@ -192,6 +195,16 @@ impl<'a> Packer<'a> {
                 self.turn_to(message);
                 let piece = Piece::Added(since, *index, Cow::Borrowed(part));
                 self.run.pieces.push(piece);
+            }
+            Kind::CallProgress {
+                message,
+                call,
+                progress,
+            } => {
+                self.turn_to(message);
+                self.text_bytes += progress.last.len();
+                let (call, progress) = (Cow::Borrowed(call), Cow::Borrowed(progress));
+                self.run.pieces.push(Piece::Progress(since, call, progress));
             }
             other => match other.group() {
                 Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {
@@ -276,6 +289,14 @@ impl Unpacker {
                     message,
                     index,
                     part,
+                };
+                self.push(since, kind);
+            }
+            Piece::Progress(since, call, progress) => {
+                let kind = Kind::CallProgress {
+                    message: self.message()?,
+                    call: call.into_owned(),
+                    progress: progress.into_owned(),
                 };
                 self.push(since, kind);
             }

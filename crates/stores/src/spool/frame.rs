@@ -139,6 +139,7 @@ fn split(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use samovar_core::tool::Progress;
     use samovar_core::{CallId, Part, Role};
 
     use super::*;
@@ -184,7 +185,16 @@ mod tests {
                 part: Part::text("whole"),
             },
         ];
-        for kind in deltas.into_iter().chain(others) {
+        let progress = Kind::CallProgress {
+            message: message.clone(),
+            call: CallId::new("call-1").unwrap(),
+            progress: Progress {
+                elapsed_ms: 2_000,
+                output_bytes: u64::MAX,
+                last: "é\n".to_owned(),
+            },
+        };
+        for kind in deltas.into_iter().chain(others).chain([progress]) {
             for turn in [None, Some("turn\\1")] {
                 let event = event(turn, kind.clone());
                 let mut bytes = Vec::new();

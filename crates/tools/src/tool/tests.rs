@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use samovar_core::{AgentPath, CallId, SessionId, TurnId};
+use samovar_core::{AgentPath, CallId, ProgressSink, SessionId, TurnId};
 use samovar_sandbox::{Jail, Protected};
 use serde::Deserialize;
 use serde_json::json;
@@ -84,6 +84,7 @@ fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, ToolReply> {
         posted: None,
         approved: None,
         tainted: false,
+        progress: ProgressSink::default(),
     };
     toolset::<T>(workspace).call(call, context)
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use samovar_core::{
-    AgentPath, CallContext, CallId, Outcome, Probed, SessionId, Status, ToolCall, ToolReply,
-    ToolSpec, Toolset, TurnId,
+    AgentPath, CallContext, CallId, Outcome, Probed, ProgressSink, SessionId, Status, ToolCall,
+    ToolReply, ToolSpec, Toolset, TurnId,
 };
 use samovar_egress::Client;
 use samovar_sandbox::{Jail, Protected, SmallFiles};
@@ -187,6 +187,7 @@ impl Yard {
             posted: None,
             approved: None,
             tainted: false,
+            progress: ProgressSink::default(),
         };
         (tool.clone(), call, context)
     }

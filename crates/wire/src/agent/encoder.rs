@@ -281,6 +281,7 @@ impl Spelling {
             | Kind::ApprovalAsked { .. }
             | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
+            | Kind::CallProgress { .. }
             | Kind::CallStarted { .. }
             | Kind::TurnContinued { .. }
             | Kind::EventsLost { .. }

@@ -277,6 +277,7 @@ impl SnapshotFold {
             | Kind::CallStarted { .. }
             | Kind::CallClosed { .. }
             | Kind::UiEvent { .. }
+            | Kind::CallProgress { .. }
             | Kind::StateChanged { .. } => {}
         }
     }

@@ -172,6 +172,13 @@ fn kind() -> impl Strategy<Value = Kind> {
             index,
             part,
         }),
+        1 => (message(), id(), any::<u64>(), any::<String>()).prop_map(|(message, call, n, last)| {
+            Kind::CallProgress {
+                message,
+                call: CallId::new(&call).unwrap(),
+                progress: Progress { elapsed_ms: n, output_bytes: n / 2, last },
+            }
+        }),
         1 => Just(Kind::SessionClosed),
     ]
 }
