@@ -142,6 +142,12 @@ export interface SendMessageParams {
    * default the kind of `context.activeTab` if a mode has that name, else `default`.
    */
   agentMode?: string;
+  /**
+   * What the commands of its turn get of the owner's shell; by default they get what the
+   * server was started with. Only the owner's token may set it.
+   */
+  environment?: 
+    | Environment;
 }
 
 /** What happens to a message when another turn is running. */
@@ -182,6 +188,16 @@ export interface Tab {
   title?: string;
   /** What kind of tab it is, such as `settings`. */
   kind?: string;
+}
+
+/** Variables for commands: 16 KiB at most, without control characters. */
+export interface Environment {
+  /** The folders in which programs are found; commands may read them. */
+  PATH?: string;
+  /** The language. */
+  LANG?: string;
+  /** The time zone. */
+  TZ?: string;
 }
 
 /** Parameters for reading a stream again. */

@@ -45,7 +45,8 @@ pub enum Sender {
 }
 
 impl Sender {
-    /// Whether it may set an approval level that is wider than the server's or the session's.
+    /// Whether it may set an approval level that is wider than the server's or the session's, and say
+    /// where commands find their programs.
     pub fn may_widen(&self) -> bool {
         !matches!(
             self,

@@ -13,6 +13,9 @@ use crate::error::{Code, Error};
 /// Maximum length of a posted context as JSON text, in bytes.
 pub const MAX_CONTEXT_BYTES: usize = 64 * 1024;
 
+/// Maximum length of an environment, in bytes of its values.
+pub const MAX_ENVIRONMENT_BYTES: usize = 16 * 1024;
+
 /// The mode of a turn that none was decided for.
 pub const DEFAULT_MODE: &str = "default";
 
@@ -51,11 +54,40 @@ pub struct Tab {
     pub kind: Option<String>,
 }
 
+/// What the owner's shell says of programs, language and time, for the commands of a turn (TL-6).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub struct Environment {
+    /// Where programs are found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The language.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lang: Option<String>,
+    /// The time zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tz: Option<String>,
+}
+
+impl Environment {
+    /// The variables that are set.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [("PATH", &self.path), ("LANG", &self.lang), ("TZ", &self.tz)];
+        all.into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_deref()?)))
+    }
+
+    fn bytes(&self) -> usize {
+        self.variables().map(|(_, value)| value.len()).sum()
+    }
+}
+
 /// What a client tells with a message, before anything is decided of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Posted {
     context: Option<Arc<PostedContext>>,
     mode: Option<String>,
+    environment: Option<Arc<Environment>>,
 }
 
 impl Posted {
@@ -71,7 +103,42 @@ impl Posted {
             return Err(Error::new(Code::InvalidParams, why).with_details(details));
         }
         let context = context.map(Arc::new);
-        Ok(Self { context, mode })
+        Ok(Self {
+            context,
+            mode,
+            environment: None,
+        })
+    }
+
+    /// The same with the environment of the owner's shell.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] when it is longer than [`MAX_ENVIRONMENT_BYTES`] or has control
+    /// characters.
+    pub fn with_environment(self, environment: Environment) -> Result<Self, Error> {
+        let refused = |why: String| {
+            let details = json!({"parameter": "environment"});
+            Err(Error::new(Code::InvalidParams, why).with_details(details))
+        };
+        let bytes = environment.bytes();
+        if bytes > MAX_ENVIRONMENT_BYTES {
+            let why = locale::request::environment_too_long(bytes, MAX_ENVIRONMENT_BYTES);
+            return refused(why);
+        }
+        let is_odd = |(_, value): (_, &str)| value.chars().any(char::is_control);
+        if environment.variables().any(is_odd) {
+            return refused(locale::request::environment_has_controls().to_owned());
+        }
+        let environment = (environment != Environment::default()).then(|| Arc::new(environment));
+        Ok(Self {
+            environment,
+            ..self
+        })
+    }
+
+    /// The environment of the owner's shell.
+    pub fn environment(&self) -> Option<&Arc<Environment>> {
+        self.environment.as_ref()
     }
 
     /// What the client's UI shows.
@@ -86,7 +153,7 @@ impl Posted {
 
     /// Whether nothing was told.
     pub fn is_empty(&self) -> bool {
-        self.context.is_none() && self.mode.is_none()
+        *self == Self::default()
     }
 }
 
@@ -117,6 +184,9 @@ pub struct Situation {
     /// The mode; `None` for [`DEFAULT_MODE`] with nothing taken away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<AgentMode>,
+    /// What commands get of the owner's shell; `None` for the server's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Arc<Environment>>,
 }
 
 impl Situation {
@@ -134,6 +204,40 @@ impl Situation {
     /// How much memory it takes, in bytes, about.
     pub fn bytes(&self) -> usize {
         let context = self.context.as_ref();
-        context.map_or(0, |context| context.json_bytes()) + size_of::<Self>()
+        let environment = self.environment.as_ref();
+        context.map_or(0, |context| context.json_bytes())
+            + environment.map_or(0, |environment| environment.bytes())
+            + size_of::<Self>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves TL-6
+    #[test]
+    fn an_environment_is_bounded_and_has_no_control_characters() {
+        let long = "x".repeat(MAX_ENVIRONMENT_BYTES);
+        let rows = [
+            (Some("/bin:/usr/bin"), Some("C.UTF-8"), true),
+            (None, None, true),
+            (Some(&*long), None, true),
+            (Some(&*long), Some("C"), false),
+            (Some("/bin\0"), None, false),
+            (None, Some("a\nb"), false),
+        ];
+        for (path, lang, is_taken) in rows {
+            let environment = Environment {
+                path: path.map(str::to_owned),
+                lang: lang.map(str::to_owned),
+                tz: None,
+            };
+            let posted = Posted::default().with_environment(environment);
+            assert_eq!(posted.is_ok(), is_taken, "{path:?} {lang:?}");
+            if let Ok(posted) = posted {
+                assert_eq!(posted.is_empty(), path.is_none());
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::Future;
 use crate::approval::{Preview, Previewed, Reach};
 use crate::id::{AgentPath, CallId, SessionId, TurnId};
 use crate::message::{Outcome, ToolCall};
-use crate::situation::PostedContext;
+use crate::situation::{Environment, PostedContext};
 
 /// What a call does to the world, and so what to do with a call that a crash interrupted (DU-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -206,6 +206,8 @@ pub struct CallContext {
     pub key: CallId,
     /// What the client's UI shows to the person; `None` if no UI said so for this turn.
     pub posted: Option<Arc<PostedContext>>,
+    /// What commands get of the owner's shell; `None` for the server's own.
+    pub environment: Option<Arc<Environment>>,
     /// What a person was shown of the call ([`Preview::foreseen`]) when they allowed it; a tool that
     /// finds something else does nothing.
     pub approved: Option<Value>,
@@ -214,6 +216,23 @@ pub struct CallContext {
     pub tainted: bool,
     /// Where a call that takes long says how far it is.
     pub progress: ProgressSink,
+}
+
+impl CallContext {
+    /// A caller of whom nothing else is known.
+    pub fn new(session: SessionId, turn: TurnId, agent: AgentPath, key: CallId) -> Self {
+        Self {
+            session,
+            turn,
+            agent,
+            key,
+            posted: None,
+            environment: None,
+            approved: None,
+            tainted: false,
+            progress: ProgressSink::default(),
+        }
+    }
 }
 
 /// How much of what a call has written last is shown while it runs, in bytes.

@@ -124,6 +124,7 @@ mod tests {
                 name: "settings".to_owned(),
                 denied: std::collections::BTreeSet::new(),
             }),
+            environment: None,
         };
         let long = format!("a b</context>{}", "x".repeat(256 - 13));
         for (days, situation, prompt, expected) in [

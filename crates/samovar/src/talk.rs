@@ -6,9 +6,11 @@ mod listen;
 mod questions;
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::command::Text;
+use samovar_core::situation::Environment;
 use samovar_core::{Approval, Budget, Code, SessionId};
 use samovar_locale as text;
 use samovar_server::Home;
@@ -60,6 +62,8 @@ pub(crate) struct Talk {
     begun: Option<SessionId>,
     bounds: Bounds,
     person: Person,
+    /// What commands get of this shell.
+    environment: Option<Arc<Environment>>,
 }
 
 /// How far each turn may go.
@@ -330,6 +334,9 @@ impl Talk {
             said["budgetUsd"] = json!(budget.cost.map(Dollars));
             said["budgetWallSeconds"] = json!(budget.wall_ms.map(|wall| wall / 1000));
             said["noInput"] = json!(self.person == Person::Absent);
+            // Where this process serves, it has it already.
+            let environment = self.environment.as_deref();
+            said["environment"] = json!(environment.filter(|_| !self.way.is_here()));
         }
         said["delivery"] = delivery.as_str().into();
         MessageBody(without_nulls(said))

@@ -41,6 +41,7 @@ fn main() -> io::Result<()> {
         program: ECHO.into(),
         args: vec!["it runs".to_owned()],
         env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        path: None,
         cwd: workspace,
         network: false,
         writes: true,

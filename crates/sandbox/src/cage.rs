@@ -89,6 +89,8 @@ pub struct Job {
     pub args: Vec<String>,
     /// Its environment, and nothing besides but where toolchains are.
     pub env: Vec<(String, String)>,
+    /// The folders of its `PATH`; `None` for those of [`CageSettings::path`].
+    pub path: Option<Vec<PathBuf>>,
     /// The folder in which it runs, absolute.
     pub cwd: PathBuf,
     /// Whether it has the server's network; otherwise it has none.
@@ -175,15 +177,7 @@ impl Cages {
             let why = "the workspace has the system's own folders in it";
             return Err(io::Error::other(why));
         }
-        let (view, variables) = view::of(&settings);
-        if settings.level == Level::Landlock
-            && let Some(path) = view::shows_hidden(&view, &settings)
-        {
-            let path = path.display();
-            let why =
-                format!("Landlock alone cannot hide {path}, which is below what commands read");
-            return Err(io::Error::other(why));
-        }
+        let (view, variables) = view_of(&settings)?;
         let filter = |network| {
             let filter = seccomp::filter(seccomp::Sockets::of(settings.level, network));
             filter
@@ -236,7 +230,8 @@ impl Cages {
             Level::Namespaces => None,
             Level::Landlock | Level::Off => Some(TempDir::make()?),
         };
-        self.missing.begin(&self.view.kept)?;
+        let view = self.view_for(&job)?;
+        self.missing.begin(&view.kept)?;
         let made = Made {
             of: self.missing.clone(),
             is_done: false,
@@ -254,7 +249,7 @@ impl Cages {
             made,
         };
         let filter = &self.filters[usize::from(job.network)];
-        let plan = self.plan(job, running.temp.as_ref(), filter.len());
+        let plan = self.plan(job, view, running.temp.as_ref(), filter.len());
         let mut line = serde_json::to_vec(&plan)?;
         line.push(b'\n');
         line.extend(filter);
@@ -275,7 +270,22 @@ impl Cages {
         started.recv().map_err(|_| ended())?
     }
 
-    fn plan(&self, job: Job, temp: Option<&TempDir>, filter_bytes: usize) -> Plan {
+    /// What a command sees.
+    fn view_for(&self, job: &Job) -> io::Result<View> {
+        match &job.path {
+            Some(path) if *path != self.settings.path => {
+                let path = path.clone();
+                let settings = CageSettings {
+                    path,
+                    ..self.settings.clone()
+                };
+                view_of(&settings).map(|(view, _)| view)
+            }
+            Some(_) | None => Ok(self.view.clone()),
+        }
+    }
+
+    fn plan(&self, job: Job, view: View, temp: Option<&TempDir>, filter_bytes: usize) -> Plan {
         let mut env = self.variables.clone();
         let is_given = |name: &str| job.env.iter().any(|(given, _)| given == name);
         env.retain(|(name, _)| !is_given(name));
@@ -291,7 +301,7 @@ impl Cages {
             writes: job.writes,
             workspace: self.settings.workspace.clone(),
             workspace_id: self.workspace_id,
-            view: self.view.clone(),
+            view,
             temp: temp.map(|temp| temp.0.clone()),
             program: job.program,
             args: job.args,
@@ -311,6 +321,7 @@ impl Cages {
             program: "/bin/sh".into(),
             args: vec!["-c".to_owned(), ":".to_owned()],
             env: Vec::new(),
+            path: None,
             cwd: self.settings.workspace.clone(),
             network: false,
             writes: false,
@@ -323,6 +334,19 @@ impl Cages {
             Err(error) => Err(Shortage::unstarted(&error)),
         }
     }
+}
+
+/// What commands see, and where toolchains are.
+fn view_of(settings: &CageSettings) -> io::Result<(View, Vec<(String, String)>)> {
+    let (view, variables) = view::of(settings);
+    if settings.level == Level::Landlock
+        && let Some(path) = view::shows_hidden(&view, settings)
+    {
+        let path = path.display();
+        let why = format!("Landlock alone cannot hide {path}, which is below what commands read");
+        return Err(io::Error::other(why));
+    }
+    Ok((view, variables))
 }
 
 impl Running {

@@ -116,7 +116,20 @@ impl ExecTool {
             }
         };
         let program = shell().ok_or("this machine has neither /bin/bash nor /bin/sh")?;
+        let reads = self.reads(&exec.command);
         let mut env = self.shell.settings.env.clone();
+        let mut path = None;
+        for (name, value) in context.environment.iter().flat_map(|it| it.variables()) {
+            if name == "PATH" {
+                // What runs unasked are the server's own programs.
+                if reads {
+                    continue;
+                }
+                path = Some(std::env::split_paths(value).collect());
+            }
+            env.retain(|(known, _)| known != name);
+            env.push((name.to_owned(), value.to_owned()));
+        }
         let git = GIT_ENVIRONMENT.iter();
         env.extend(git.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         env.push(("HOME".to_owned(), root.to_string_lossy().into_owned()));
@@ -127,9 +140,10 @@ impl ExecTool {
             program,
             args: vec!["-c".to_owned(), exec.command.clone()],
             env,
+            path,
             cwd,
             network: exec.network.unwrap_or(false),
-            writes: !self.reads(&exec.command),
+            writes: !reads,
             limits: Limits {
                 cpu_seconds: seconds.saturating_mul(processors),
                 ..self.shell.settings.limits

@@ -157,21 +157,20 @@ fn spec(name: &str, about: String, parameters: serde_json::Value, effect: Effect
 
 #[cfg(test)]
 mod tests {
-    use samovar_core::{AgentPath, CallId, ProgressSink, SessionId, Status, TurnId};
+    use samovar_core::{AgentPath, CallId, SessionId, Status, TurnId};
 
     use super::*;
 
     async fn call(name: &str, args: serde_json::Value, posted: Option<PostedContext>) -> ToolReply {
         let key = CallId::new("call").unwrap();
         let context = CallContext {
-            session: SessionId::new("session").unwrap(),
-            turn: TurnId::new("turn").unwrap(),
-            agent: AgentPath::root("master"),
-            key: key.clone(),
             posted: posted.map(Arc::new),
-            approved: None,
-            tainted: false,
-            progress: ProgressSink::default(),
+            ..CallContext::new(
+                SessionId::new("session").unwrap(),
+                TurnId::new("turn").unwrap(),
+                AgentPath::root("master"),
+                key.clone(),
+            )
         };
         UiTools.call(ToolCall::new(key, name, args), context).await
     }

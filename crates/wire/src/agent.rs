@@ -23,9 +23,9 @@ pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
-    CancelParams, CreateSessionParams, DeleteSessionParams, Delivery, GetMessagesParams, NoParams,
-    PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams, UndoParams,
-    UpdateSessionParams, Within,
+    CancelParams, CreateSessionParams, DeleteSessionParams, Delivery, Environment,
+    GetMessagesParams, NoParams, PaginationParams, ResumeParams, SendMessageParams, SessionParams,
+    StreamParams, UndoParams, UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotChild, SnapshotFold, TurnState};
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use samovar_config::{Settings, Sources};
 use samovar_core::{
-    AgentName, AgentPath, CallContext, CallId, ProgressSink, SessionId, Status, ToolCall,
-    ToolReply, ToolSpec, Toolset, TurnId,
+    AgentName, AgentPath, CallContext, CallId, SessionId, Status, ToolCall, ToolReply, ToolSpec,
+    Toolset, TurnId,
 };
 use samovar_egress::Client;
 use samovar_sandbox::{Jail, JailPath, Protected};
@@ -195,16 +195,12 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 fn context() -> CallContext {
-    CallContext {
-        session: SessionId::new("s").expect("a short id"),
-        turn: TurnId::new("t").expect("a short id"),
-        agent: AgentPath::root("master"),
-        key: CallId::new("call_1").expect("a short id"),
-        posted: None,
-        approved: None,
-        tainted: false,
-        progress: ProgressSink::default(),
-    }
+    CallContext::new(
+        SessionId::new("s").expect("a short id"),
+        TurnId::new("t").expect("a short id"),
+        AgentPath::root("master"),
+        CallId::new("call_1").expect("a short id"),
+    )
 }
 
 /// The built-in tools, for what is known of them without a workspace.

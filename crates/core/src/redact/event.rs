@@ -8,7 +8,7 @@ use crate::command::{Action, Text};
 use crate::event::{FinishReason, Fragment, Kind};
 use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, ToolCall};
-use crate::situation::Posted;
+use crate::situation::{Environment, Posted};
 use crate::title::Title;
 
 impl Redactor {
@@ -118,6 +118,7 @@ impl Redactor {
     }
 
     fn redact_posted(&self, posted: &mut Posted) {
+        let environment = posted.environment().map(|it| Environment::clone(it));
         let context = posted.context().map(serde_json::to_value);
         let Some(Ok(mut context)) = context else {
             return;
@@ -126,7 +127,11 @@ impl Redactor {
         // Still the same texts; should they be too long now, nothing of them is shown.
         let context = serde_json::from_value(context).ok();
         let mode = posted.mode().map(str::to_owned);
-        *posted = Posted::new(context, mode).unwrap_or_default();
+        let again = Posted::new(context, mode).and_then(|posted| match environment {
+            Some(environment) => posted.with_environment(environment),
+            None => Ok(posted),
+        });
+        *posted = again.unwrap_or_default();
     }
 
     /// Replaces keys in an outcome.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use samovar_core::message::Status;
 use samovar_core::redact;
 use samovar_core::{
-    Action, Approval, Broken, CallContext, CallId, Code, Command, Effect, Error, Outcome,
-    ProgressSink, Sender, SessionId, ToolCall, TurnId,
+    Action, Approval, Broken, CallContext, CallId, Code, Command, Effect, Error, Outcome, Sender,
+    SessionId, ToolCall, TurnId,
 };
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -183,16 +183,8 @@ impl Engine {
         // A stop waits for it as for a turn.
         let _running = self.parts.running.enter();
         let ids = self.parts.ids.as_ref();
-        let context = CallContext {
-            session: SessionId::fresh(ids),
-            turn: TurnId::fresh(ids),
-            agent: master(),
-            key: call.id.clone(),
-            posted: None,
-            approved: None,
-            tainted: false,
-            progress: ProgressSink::default(),
-        };
+        let (session, turn) = (SessionId::fresh(ids), TurnId::fresh(ids));
+        let context = CallContext::new(session, turn, master(), call.id.clone());
         let spec = tool.spec.clone();
         let mut task = JoinSet::new();
         task.spawn(async move { tool.run(call, context).await });

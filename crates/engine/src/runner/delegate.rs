@@ -187,7 +187,14 @@ impl Runner {
             .narrow(place.mode(), wanted)
             .map_err(|widening| delegation::bad_mode(wanted, widening))?;
         let context = self.turn.posted().cloned();
-        Ok(Situation { context, mode }.shared())
+        let own = place.situation.as_ref();
+        let environment = own.and_then(|situation| situation.environment.clone());
+        let below = Situation {
+            context,
+            mode,
+            environment,
+        };
+        Ok(below.shared())
     }
 
     /// What the caller's own message set holds below it too, within the child's ceiling.

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use samovar_core::{
-    Author, Broken, CallContext, CallId, Effect, Kind, Outcome, Probed, ProgressSink, failpoint,
-    planted,
+    Author, Broken, CallContext, CallId, Effect, Kind, Outcome, Probed, failpoint, planted,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -85,15 +84,12 @@ impl Runner {
 
     /// Who calls, for a call of this turn.
     pub(super) fn context_of(&self, call: &samovar_core::ToolCall) -> CallContext {
+        let (session, turn) = (self.log.session().clone(), self.turn_id.clone());
+        let situation = self.turn.place().situation.as_ref();
         CallContext {
-            session: self.log.session().clone(),
-            turn: self.turn_id.clone(),
-            agent: self.agent.clone(),
-            key: self.key_of(call),
             posted: self.turn.posted().cloned(),
-            approved: None,
-            tainted: false,
-            progress: ProgressSink::default(),
+            environment: situation.and_then(|situation| situation.environment.clone()),
+            ..CallContext::new(session, turn, self.agent.clone(), self.key_of(call))
         }
     }
 

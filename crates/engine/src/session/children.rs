@@ -268,11 +268,11 @@ impl Parts {
             },
             entry: Entry::Own,
             // What the person sees by then is not known, and what they do is not less delicate.
-            situation: turn.place().mode().and_then(|mode| {
-                let mode = Some(mode.clone());
+            situation: turn.place().situation.as_ref().and_then(|situation| {
+                let situation = Situation::clone(situation);
                 Situation {
                     context: None,
-                    mode,
+                    ..situation
                 }
                 .shared()
             }),

@@ -19,8 +19,16 @@ use crate::posted::Filling;
 use crate::turn::{Place, Turn};
 
 impl Mailbox {
-    /// Refuses a level that is wider than the session's, unless the owner asks for it.
+    /// Refuses what only the owner may ask for: a level that is wider than the session's, and an
+    /// environment, which says what commands may read.
     pub(super) fn check_level(&self, action: &Action, by: &Sender) -> Result<(), Error> {
+        if let Action::Post { posted, .. } = action
+            && posted.environment().is_some()
+            && !by.may_widen()
+        {
+            let why = locale::request::environment_of_another();
+            return Err(Error::new(Code::Forbidden, why));
+        }
         let asked = match action {
             Action::Open { approval, .. } | Action::Change { approval, .. } => *approval,
             Action::Post { bounds, .. } => bounds.approval,
@@ -207,6 +215,7 @@ impl Parts {
         let situation = Situation {
             context: post.posted.context().cloned(),
             mode: self.settings.agent_modes.decide(&post.posted)?,
+            environment: post.posted.environment().cloned(),
         };
         Ok(situation.shared())
     }

@@ -1,6 +1,9 @@
 //! Entering a session: the one that was named, the last one of this folder, or a new one.
 
+use std::sync::Arc;
+
 use samovar_core::SessionId;
+use samovar_core::situation::{Environment, Posted};
 use samovar_locale as text;
 use samovar_server::{Address, Home, POST_MESSAGE, models};
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
@@ -88,6 +91,7 @@ impl Talk {
                     is_first: entered.is_first,
                     bounds: Bounds::of(talk, found),
                     person,
+                    environment: environment(found),
                 })
             }
             Err(failure) => {
@@ -264,4 +268,20 @@ async fn with_model(
         }
         _ => Ok(session),
     }
+}
+
+/// What commands get of this shell; `None` where it is too long to be sent.
+fn environment(found: &Setup) -> Option<Arc<Environment>> {
+    let value = |name: &str| {
+        let mut env = found.config.exec.iter().flat_map(|exec| &exec.env);
+        let found = env.find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    };
+    let environment = Environment {
+        path: value("PATH"),
+        lang: value("LANG"),
+        tz: value("TZ"),
+    };
+    let posted = Posted::default().with_environment(environment).ok()?;
+    posted.environment().cloned()
 }

@@ -1,5 +1,6 @@
 //! `exec`: commands in the sandbox of a server that runs.
 
+mod environment;
 mod projects;
 mod shown;
 

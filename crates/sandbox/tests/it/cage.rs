@@ -254,6 +254,7 @@ impl Machine {
             env: env
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .to_vec(),
+            path: None,
             cwd: self.workspace.clone(),
             network: false,
             writes: true,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use samovar_core::{
-    AgentPath, CallContext, CallId, Outcome, ProgressSink, SessionId, ToolCall, ToolReply, TurnId,
+    AgentPath, CallContext, CallId, Outcome, SessionId, ToolCall, ToolReply, TurnId,
 };
 use samovar_egress::Client;
 use samovar_tools::{Resources, Workspace, catalog};
@@ -152,16 +152,12 @@ async fn call(jail: Arc<Jail>, name: &str, args: Value) -> Outcome {
     let is_it = |tool: &&Arc<dyn samovar_core::Toolset>| tool.specs()[0].name == name;
     let tool = tools.iter().find(is_it).unwrap();
     let key = CallId::new("call").unwrap();
-    let context = CallContext {
-        session: SessionId::new("session").unwrap(),
-        turn: TurnId::new("turn").unwrap(),
-        agent: AgentPath::root("master"),
-        key: key.clone(),
-        posted: None,
-        approved: None,
-        tainted: false,
-        progress: ProgressSink::default(),
-    };
+    let context = CallContext::new(
+        SessionId::new("session").unwrap(),
+        TurnId::new("turn").unwrap(),
+        AgentPath::root("master"),
+        key.clone(),
+    );
     match tool.call(ToolCall::new(key, name, args), context).await {
         ToolReply::Closed(outcome) => outcome,
         other => panic!("{other:?}"),

@@ -124,6 +124,7 @@ impl Shell {
             program: shell()?,
             args: vec!["-c".to_owned(), "git --version".to_owned()],
             env: self.settings.env.clone(),
+            path: None,
             cwd: self.settings.cages.workspace.clone(),
             network: false,
             writes: false,

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use samovar_core::{AgentPath, CallId, ProgressSink, SessionId, TurnId};
+use samovar_core::{AgentPath, CallId, SessionId, TurnId};
 use samovar_sandbox::{Jail, Protected};
 use serde::Deserialize;
 use serde_json::json;
@@ -76,16 +76,12 @@ fn workspace() -> (TempDir, Arc<Workspace>) {
 fn call<T: FileTool>(workspace: &Arc<Workspace>) -> Future<'static, ToolReply> {
     let key = CallId::new("call").unwrap();
     let call = ToolCall::new(key.clone(), T::NAME, json!({}));
-    let context = CallContext {
-        session: SessionId::new("session").unwrap(),
-        turn: TurnId::new("turn").unwrap(),
-        agent: AgentPath::root("master"),
+    let context = CallContext::new(
+        SessionId::new("session").unwrap(),
+        TurnId::new("turn").unwrap(),
+        AgentPath::root("master"),
         key,
-        posted: None,
-        approved: None,
-        tainted: false,
-        progress: ProgressSink::default(),
-    };
+    );
     toolset::<T>(workspace).call(call, context)
 }
 

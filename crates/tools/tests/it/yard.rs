@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use samovar_core::{
-    AgentPath, CallContext, CallId, Outcome, Probed, ProgressSink, SessionId, Status, ToolCall,
-    ToolReply, ToolSpec, Toolset, TurnId,
+    AgentPath, CallContext, CallId, Outcome, Probed, SessionId, Status, ToolCall, ToolReply,
+    ToolSpec, Toolset, TurnId,
 };
 use samovar_egress::Client;
 use samovar_sandbox::{Jail, Protected, SmallFiles};
@@ -179,16 +179,12 @@ impl Yard {
         let tool = self.tools.iter().find(named).unwrap();
         let key = CallId::new("call").unwrap();
         let call = ToolCall::new(key.clone(), name, args);
-        let context = CallContext {
-            session: SessionId::new("session").unwrap(),
-            turn: TurnId::new("turn").unwrap(),
-            agent: AgentPath::root("master"),
+        let context = CallContext::new(
+            SessionId::new("session").unwrap(),
+            TurnId::new("turn").unwrap(),
+            AgentPath::root("master"),
             key,
-            posted: None,
-            approved: None,
-            tainted: false,
-            progress: ProgressSink::default(),
-        };
+        );
         (tool.clone(), call, context)
     }
 

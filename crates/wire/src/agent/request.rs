@@ -132,6 +132,31 @@ pub struct SendMessageParams {
     /// the kind of `context.activeTab` if a mode has that name, else `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_mode: Option<String>,
+    /// What the commands of its turn get of the owner's shell; by default they get what the server
+    /// was started with. Only the owner's token may set it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+}
+
+/// Variables for commands: 16 KiB at most, without control characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub struct Environment {
+    /// The folders in which programs are found; commands may read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The language.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lang: Option<String>,
+    /// The time zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tz: Option<String>,
+}
+
+impl From<Environment> for situation::Environment {
+    fn from(Environment { path, lang, tz }: Environment) -> Self {
+        Self { path, lang, tz }
+    }
 }
 
 /// What a client's UI shows to the person.
@@ -255,7 +280,8 @@ impl SendMessageParams {
             text: Text::new(self.content)?,
             bounds,
             delivery: self.delivery.into(),
-            posted: Posted::new(self.context.map(Into::into), self.agent_mode)?,
+            posted: Posted::new(self.context.map(Into::into), self.agent_mode)?
+                .with_environment(self.environment.unwrap_or_default().into())?,
         };
         Ok((self.session_id, action))
     }
