@@ -3,6 +3,7 @@
 mod helper;
 mod landlock;
 mod mounts;
+mod orphans;
 mod plan;
 mod seccomp;
 mod shortage;
@@ -29,6 +30,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 pub use helper::be_cage_if_asked;
+pub use orphans::{CALL_ID, end_orphans};
 pub use plan::{Ended, Level, Limits, Step};
 pub use shortage::Shortage;
 pub use trusted::{PutAside, put_aside_after_kill};
@@ -231,6 +233,11 @@ impl Cages {
             Level::Landlock | Level::Off => Some(TempDir::make()?),
         };
         let view = self.view_for(&job)?;
+        if self.settings.level != Level::Namespaces
+            && let Some(lock) = &self.settings.lock
+        {
+            orphans::mark(lock)?;
+        }
         self.missing.begin(&view.kept)?;
         let made = Made {
             of: self.missing.clone(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_sandbox::cage::{CageSettings, Cages, Level, put_aside_after_kill};
+use samovar_sandbox::cage::{CageSettings, Cages, Level, end_orphans, put_aside_after_kill};
 use samovar_sandbox::{DirLock, wait_until_free};
 use samovar_tools::{ExecSettings, OutputStore, ReadOnly, Shell, Workspace};
 
@@ -102,7 +102,12 @@ pub(crate) fn after_others(dir: &Path) -> Result<(), OpenError> {
         dir: dir.to_owned(),
         source,
     };
-    wait_until_free(&dir.join(LOCK), PATIENCE).map_err(failed)?;
+    let lock = dir.join(LOCK);
+    wait_until_free(&lock, PATIENCE).map_err(failed)?;
+    let ended = end_orphans(&lock).map_err(failed)?;
+    if ended > 0 {
+        tracing::warn!(ended, "processes of commands were left, and are ended now");
+    }
     put_aside_after_kill(&dir.join(NOTE)).map_err(failed)
 }
 

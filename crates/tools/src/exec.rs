@@ -14,7 +14,7 @@ use samovar_core::{
     Asks, CallContext, CallFacts, Closer, Effect, Future, Outcome, OutsideText, Preview, Sends,
     Status, ToolCall, ToolReply, ToolSpec, Toolset,
 };
-use samovar_sandbox::cage::{Channel, Ended, Finish, Job, Level, Limits, Step, Stopper};
+use samovar_sandbox::cage::{CALL_ID, Channel, Ended, Finish, Job, Level, Limits, Step, Stopper};
 use samovar_shell::{GIT_ENVIRONMENT, ReadOnly, Script, Verdict, parse};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -133,7 +133,7 @@ impl ExecTool {
         let git = GIT_ENVIRONMENT.iter();
         env.extend(git.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         env.push(("HOME".to_owned(), root.to_string_lossy().into_owned()));
-        env.push(("SAMOVAR_CALL_ID".to_owned(), context.key.to_string()));
+        env.push((CALL_ID.to_owned(), context.key.to_string()));
         let seconds = self.timeout(exec).as_secs().max(1);
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         Ok(Job {

@@ -139,7 +139,7 @@ impl Status {
     }
 }
 
-fn parent(pid: Pid) -> Option<Pid> {
+pub(super) fn parent(pid: Pid) -> Option<Pid> {
     let parent = Status::of(pid)?.number("PPid")?;
     Pid::from_raw(parent.try_into().ok()?)
 }

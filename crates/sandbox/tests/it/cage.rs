@@ -1,6 +1,7 @@
 //! The cage, attacked: what must not happen in it, each shown to happen without it.
 
 mod limits;
+mod orphans;
 mod trusted;
 
 use std::collections::HashMap;

@@ -1,0 +1,69 @@
+//! What a command leaves when its cage is killed with its server.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use samovar_sandbox::cage::{CALL_ID, Running, end_orphans};
+
+use super::*;
+
+/// A number that a command writes.
+fn number(path: &Path) -> i32 {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if let Some(number) = text.strip_suffix('\n') {
+            return number.parse().unwrap();
+        }
+        assert!(Instant::now() < end, "{}", path.display());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn lives(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    status.is_ok_and(|status| !status.contains("State:\tZ"))
+}
+
+/// A command with a process that leaves its session; the numbers of its cage and of that process.
+fn start(machine: &Machine, cages: &Cages, name: &str) -> (Running, i32, i32) {
+    let command = format!(
+        "echo $PPID > {name}.cage; setsid sh -c 'echo $$ > {name}.below; exec sleep 600' & wait"
+    );
+    let mut job = machine.job(&command);
+    job.env.push((CALL_ID.to_owned(), name.to_owned()));
+    let running = cages.start(job).unwrap();
+    let at = |end: &str| machine.workspace.join(format!("{name}.{end}"));
+    let (cage, below) = (number(&at("cage")), number(&at("below")));
+    (running, cage, below)
+}
+
+// proves DU-18
+#[test]
+fn what_a_killed_cage_without_namespaces_left_is_ended_and_nothing_else() {
+    let levels = [Level::Landlock, Level::Off].into_iter();
+    for level in levels.filter(|level| is_provable(*level)) {
+        let machine = Machine::new(None);
+        let lock = machine.outside.join("exec.lock");
+        fs::write(&lock, "").unwrap();
+        assert_eq!(end_orphans(&lock).unwrap(), 0);
+        let settings = CageSettings {
+            lock: Some(lock.clone()),
+            ..machine.settings(level)
+        };
+        let cages = Cages::new(settings).unwrap();
+        let (killed, cage, orphan) = start(&machine, &cages, "killed");
+        let (other, _, kept) = start(&machine, &cages, "other");
+        kill_process(Pid::from_raw(cage).unwrap(), Signal::KILL).unwrap();
+        drop(killed);
+        assert!(lives(orphan), "{level:?}: it lives without the cage");
+
+        assert!(end_orphans(&lock).unwrap() >= 1, "{level:?}");
+
+        assert!(!lives(orphan), "{level:?}");
+        assert!(lives(kept), "{level:?}: it has a cage");
+        assert_eq!(fs::read(&lock).unwrap(), b"");
+        drop(other);
+        assert!(!lives(kept), "{level:?}");
+    }
+}
