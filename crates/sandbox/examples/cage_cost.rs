@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use samovar_sandbox::cage::{CageSettings, Cages, Ended, Job, Level, Limits, be_cage_if_asked};
 
 const ECHO: &str = "/bin/echo";
+const PAUSE: Duration = Duration::from_millis(50);
 
 fn main() -> io::Result<()> {
     be_cage_if_asked();
@@ -51,6 +52,8 @@ fn main() -> io::Result<()> {
     for _ in 0..rounds {
         bare.add(alone()?);
         inside.add(caged(&cages, &job)?);
+        // Commands come one after the other, with a model between them.
+        std::thread::sleep(PAUSE);
     }
     for (what, bare, inside) in [
         ("to the first output", bare.first, inside.first),

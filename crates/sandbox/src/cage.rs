@@ -7,6 +7,7 @@ mod orphans;
 mod plan;
 mod seccomp;
 mod shortage;
+mod starter;
 mod trusted;
 mod view;
 mod watch;
@@ -18,15 +19,12 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 pub use helper::be_cage_if_asked;
@@ -37,12 +35,8 @@ pub use trusted::{PutAside, put_aside_after_kill};
 pub use view::toolchain_variables;
 
 use plan::{Plan, View};
+use starter::{Started, Starter};
 use trusted::Missing;
-
-/// Where a cage's program is: this one, which calls [`be_cage_if_asked`].
-const SELF: &str = "/proc/self/exe";
-/// Keeps the cage's processes free of threads of the allocator, with which they could not fork.
-const ALLOCATOR: (&str, &str) = ("_RJEM_MALLOC_CONF", "background_thread:false");
 
 /// How often it is looked at whether a dropped command has ended its processes itself, and how long
 /// that takes at most: five seconds in all.
@@ -114,19 +108,13 @@ pub struct Cages {
     /// Where toolchains are.
     variables: Vec<(String, String)>,
     missing: Arc<Missing>,
-    /// A thread that lives as long as this: the kernel ends what it started when it ends.
-    starter: mpsc::SyncSender<Start>,
+    starter: Starter,
 }
-
-type Start = (Command, mpsc::SyncSender<io::Result<Child>>);
 
 /// A command that runs. Dropping it ends all of its processes, and may block for some milliseconds.
 #[derive(Debug)]
 pub struct Running {
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-    control: UnixStream,
-    child: Child,
+    process: Started,
     /// The folder for its temporary files, where it has no file system of its own.
     temp: Option<TempDir>,
     /// Whether this server asked for its end.
@@ -187,24 +175,14 @@ impl Cages {
                 .map_err(io::Error::other)
         };
         let filters = [filter(false)?, filter(true)?];
-        let (starter, starts) = mpsc::sync_channel::<Start>(0);
-        let start = move || {
-            for (mut command, reply) in starts {
-                // If the caller is gone, the child exits: it never receives a plan.
-                let _not_wanted = reply.send(command.spawn());
-            }
-        };
-        std::thread::Builder::new()
-            .name("cages".to_owned())
-            .spawn(start)?;
         Ok(Self {
+            starter: Starter::new(settings.program.clone())?,
             workspace_id: (found.dev(), found.ino()),
             missing: Arc::new(Missing::new(&settings.workspace, settings.note.clone())?),
             settings,
             view,
             filters,
             variables,
-            starter,
         })
     }
 
@@ -218,16 +196,6 @@ impl Cages {
     /// # Errors
     /// What the system said. That a cage could not be built is told by [`Running::watch`].
     pub fn start(&self, job: Job) -> io::Result<Running> {
-        let (control, theirs) = UnixStream::pair()?;
-        let program = self.settings.program.as_deref();
-        let mut command = Command::new(program.unwrap_or(Path::new(SELF)));
-        command
-            .arg0(helper::NAME)
-            .env_clear()
-            .env(ALLOCATOR.0, ALLOCATOR.1)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
         let temp = match self.settings.level {
             Level::Namespaces => None,
             Level::Landlock | Level::Off => Some(TempDir::make()?),
@@ -243,14 +211,8 @@ impl Cages {
             of: self.missing.clone(),
             is_done: false,
         };
-        let mut child = self.spawn(command)?;
-        let gone = || io::Error::other("a pipe of the command is gone");
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let mut running = Running {
-            stdout: stdout.ok_or_else(gone)?.into(),
-            stderr: stderr.ok_or_else(gone)?.into(),
-            control,
-            child,
+            process: self.starter.start()?,
             temp,
             is_stopped: Arc::default(),
             made,
@@ -260,21 +222,9 @@ impl Cages {
         let mut line = serde_json::to_vec(&plan)?;
         line.push(b'\n');
         line.extend(filter);
-        running.control.write_all(&line)?;
-        running.control.set_nonblocking(true)?;
-        for pipe in [&running.stdout, &running.stderr] {
-            let flags = rustix::fs::fcntl_getfl(pipe)?;
-            rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK)?;
-        }
+        running.process.control.write_all(&line)?;
+        running.process.control.set_nonblocking(true)?;
         Ok(running)
-    }
-
-    fn spawn(&self, command: Command) -> io::Result<Child> {
-        let (reply, started) = mpsc::sync_channel(1);
-        let ended = || io::Error::other("the thread that starts commands has ended");
-        let sent = self.starter.send((command, reply));
-        sent.map_err(|_| ended())?;
-        started.recv().map_err(|_| ended())?
     }
 
     /// What a command sees.
@@ -363,7 +313,7 @@ impl Running {
     /// What the system said.
     pub fn stopper(&self) -> io::Result<Stopper> {
         Ok(Stopper {
-            control: self.control.try_clone()?,
+            control: self.process.control.try_clone()?,
             is_stopped: self.is_stopped.clone(),
         })
     }
@@ -381,7 +331,7 @@ impl Running {
         while !is_over {
             let pipes = open.iter().map(|channel| self.pipe(*channel).as_fd());
             let mut polled: Vec<PollFd<'_>> = pipes
-                .chain([self.control.as_fd()])
+                .chain([self.process.control.as_fd()])
                 .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
                 .collect();
             match poll(&mut polled, None) {
@@ -396,7 +346,7 @@ impl Running {
             let drained: io::Result<Vec<_>> = drained.collect();
             open = drained?.into_iter().flatten().collect();
         }
-        self.child.wait()?;
+        self.process.child.wait()?;
         let ended = told.split(|byte| *byte == b'\n').next();
         let ended = ended.and_then(|line| serde_json::from_slice(line).ok());
         let unheard = if self.is_stopped.load(Ordering::Relaxed) {
@@ -412,14 +362,14 @@ impl Running {
 
     fn pipe(&self, channel: Channel) -> &OwnedFd {
         match channel {
-            Channel::Stdout => &self.stdout,
-            Channel::Stderr => &self.stderr,
+            Channel::Stdout => &self.process.stdout,
+            Channel::Stderr => &self.process.stderr,
         }
     }
 
     /// Takes in what the cage says; whether it is gone.
     fn hear(&mut self, told: &mut Vec<u8>) -> bool {
-        let heard = self.control.read_to_end(told);
+        let heard = self.process.control.read_to_end(told);
         !heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 }
@@ -441,19 +391,20 @@ fn drain(pipe: &OwnedFd, buffer: &mut [u8], mut written: impl FnMut(&[u8])) -> i
 impl Drop for Running {
     fn drop(&mut self) {
         // Its init ends its processes.
-        let _gone = self.control.shutdown(Shutdown::Write);
+        let Started { child, control, .. } = &mut self.process;
+        let _gone = control.shutdown(Shutdown::Write);
         for _ in 0..POLLS {
-            if !matches!(self.child.try_wait(), Ok(None)) {
+            if !matches!(child.try_wait(), Ok(None)) {
                 return;
             }
             std::thread::sleep(POLL);
         }
         // The kernel takes down what it can with it; the other end is shut when that has begun.
-        let _gone = self.child.kill();
-        let _gone = self.child.wait();
-        let _bounded = self.control.set_nonblocking(false);
-        let _bounded = self.control.set_read_timeout(Some(POLL * 1000));
-        let _gone = self.control.read_to_end(&mut Vec::new());
+        let _gone = child.kill();
+        let _gone = child.wait();
+        let _bounded = control.set_nonblocking(false);
+        let _bounded = control.set_read_timeout(Some(POLL * 1000));
+        let _gone = control.read_to_end(&mut Vec::new());
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod limits;
 mod orphans;
+mod spare;
 mod trusted;
 
 use std::collections::HashMap;

@@ -1,0 +1,141 @@
+//! The thread that starts cages, and keeps one in reserve: starting a program takes longer than
+//! anything that a cage does.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+
+use super::helper;
+
+/// Where a cage's program is: this one, which calls [`super::be_cage_if_asked`].
+const SELF: &str = "/proc/self/exe";
+/// Keeps the cage's processes free of threads of the allocator, with which they could not fork.
+const ALLOCATOR: (&str, &str) = ("_RJEM_MALLOC_CONF", "background_thread:false");
+/// How long after a start the next one is prepared: it takes nothing from the command that begins.
+const SOON: Duration = Duration::from_millis(20);
+/// How long one is kept that no command needs.
+const KEPT: Duration = Duration::from_mins(1);
+
+/// A process that waits for the plan of its cage. It ends when `control` does.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) child: Child,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) control: UnixStream,
+}
+
+/// Starts the processes of cages.
+#[derive(Debug)]
+pub(super) struct Starter(SyncSender<Reply>);
+
+type Reply = SyncSender<io::Result<Started>>;
+
+impl Starter {
+    /// The thread lives as long as this: the kernel ends what it started when it ends.
+    pub(super) fn new(program: Option<PathBuf>) -> io::Result<Self> {
+        let program = program.unwrap_or_else(|| SELF.into());
+        let (sender, receiver) = mpsc::sync_channel(0);
+        std::thread::Builder::new()
+            .name("cages".to_owned())
+            .spawn(move || serve(&program, &receiver))?;
+        Ok(Self(sender))
+    }
+
+    /// A process that waits for a plan.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(super) fn start(&self) -> io::Result<Started> {
+        let ended = || io::Error::other("the thread that starts commands has ended");
+        let (reply, started) = mpsc::sync_channel(1);
+        self.0.send(reply).map_err(|_| ended())?;
+        started.recv().map_err(|_| ended())?
+    }
+}
+
+fn serve(program: &Path, starts: &Receiver<Reply>) {
+    let mut spare: Option<Started> = None;
+    // None is prepared before the first start, nor after one that was not needed.
+    let mut is_wanted = false;
+    loop {
+        let patience = if spare.is_none() && is_wanted {
+            SOON
+        } else {
+            KEPT
+        };
+        match starts.recv_timeout(patience) {
+            Ok(reply) => {
+                let started = spare.take().and_then(Started::if_alive);
+                let started = started.map_or_else(|| Started::new(program), Ok);
+                is_wanted = true;
+                // If the caller is gone, the process ends: it never receives a plan.
+                let _not_wanted = reply.send(started);
+            }
+            Err(RecvTimeoutError::Timeout) if is_wanted && spare.is_none() => {
+                // One that cannot be prepared is tried again when it is needed.
+                spare = Started::new(program).ok();
+                is_wanted = spare.is_some();
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                is_wanted = false;
+                if let Some(unused) = spare.take() {
+                    unused.end();
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                if let Some(unused) = spare {
+                    unused.end();
+                }
+                return;
+            }
+        }
+    }
+}
+
+impl Started {
+    fn new(program: &Path) -> io::Result<Self> {
+        let (control, theirs) = UnixStream::pair()?;
+        let mut child = Command::new(program)
+            .arg0(helper::NAME)
+            .env_clear()
+            .env(ALLOCATOR.0, ALLOCATOR.1)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let gone = || io::Error::other("a pipe of the command is gone");
+        let stdout = child.stdout.take().ok_or_else(gone)?.into();
+        let stderr = child.stderr.take().ok_or_else(gone)?.into();
+        for pipe in [&stdout, &stderr] {
+            let flags = rustix::fs::fcntl_getfl(pipe)?;
+            rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK)?;
+        }
+        Ok(Self {
+            child,
+            stdout,
+            stderr,
+            control,
+        })
+    }
+
+    /// The same, unless something has ended it meanwhile.
+    fn if_alive(mut self) -> Option<Self> {
+        matches!(self.child.try_wait(), Ok(None)).then_some(self)
+    }
+
+    fn end(self) {
+        let Self {
+            mut child, control, ..
+        } = self;
+        drop(control);
+        let _gone = child.wait();
+    }
+}
