@@ -15,8 +15,8 @@ use crate::model::MODEL;
 use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
 use crate::{
-    called, cancelled, children, commits, crowded, killed, memory, posted, relayed, repeated, soak,
-    stalled,
+    caged, called, cancelled, children, commits, crowded, killed, memory, posted, relayed,
+    repeated, soak, stalled,
 };
 
 /// One row of the table.
@@ -42,6 +42,17 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         figures: &[within("size of the binary", "MB", 40.0)],
         measure: |program| one(ready(size(program))),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "added by the sandbox to the first output of a command",
+                "ms",
+                5.0,
+            ),
+            told("added by the sandbox to the end of a command", "ms"),
+        ],
+        measure: |program| caged::measure(program).boxed_local(),
     },
     Experiment {
         figures: &[within("CPU of `samovar --help`", "ms", 10.0)],

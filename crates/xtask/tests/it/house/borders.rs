@@ -99,7 +99,7 @@ const TABLE: &[Row] = &[
         &["doubles", "testkit", "model-server"],
     ),
     row("xtask", &[], &[]),
-    lab("bench", &[], &[]),
+    lab("bench", &["sandbox"], &[]),
     lab("doubles", &["core"], &[]),
     lab(
         "fuzz",
