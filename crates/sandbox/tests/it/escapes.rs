@@ -119,6 +119,86 @@ fn no_link_is_followed_wherever_it_leads() {
     });
 }
 
+/// Ways to a folder outside.
+fn doors(yard: &Yard) -> Vec<String> {
+    let folder = yard.outside("folder").to_str().unwrap().to_owned();
+    let relative = [
+        "../outside/folder",
+        "./.././outside/folder",
+        "a/../../outside/folder",
+        "a/b/../../../outside/folder",
+        "link-dir",
+        "./link-dir/.",
+        "link-dir/../folder",
+        "a/../link-dir",
+        "a/chain",
+        "link-up/outside/folder",
+        "link-root/link-dir",
+        "link-root/../outside/folder",
+        "link-root/a/chain",
+    ];
+    let absolute = [
+        folder.clone(),
+        format!("/{folder}"),
+        format!("/.{folder}"),
+        format!("/proc/self/root{folder}"),
+        format!("link-proc{folder}"),
+    ];
+    let relative = relative.into_iter().map(str::to_owned);
+    relative.chain(absolute).collect()
+}
+
+// proves TL-8
+#[test]
+fn no_way_to_a_folder_outside_is_open_and_all_are_without_the_jail() {
+    let yard = Yard::new();
+    let _listener = set_traps(&yard);
+    let jail = yard.jail();
+    let before = snapshot(&yard.outside(""));
+    let reads = [
+        "secret.txt",
+        "./secret.txt",
+        "/secret.txt",
+        "../folder/secret.txt",
+        "../secret.txt",
+    ];
+    let writes = ["new.txt", "./new.txt", "../folder/new.txt"];
+    let doors = doors(&yard);
+    let mut held = 0;
+    for door in &doors {
+        let at = |end: &&str| format!("{door}/{end}");
+        for path in reads.iter().map(at) {
+            assert!(read(&jail, &path).is_err(), "{path}");
+        }
+        for path in writes.iter().map(at) {
+            // A link that `..` takes back is none of the path, which is one inside then.
+            let _inside = write(&jail, &path, "new");
+            assert_eq!(snapshot(&yard.outside("")), before, "{path}");
+        }
+        let listed = list(&jail, door).unwrap_or_default().concat();
+        assert!(!listed.contains("secret.txt"), "{door}");
+        held += reads.len() + writes.len() + 1;
+    }
+    assert!(held >= 100, "{held}");
+
+    // As the system takes a path.
+    for door in &doors {
+        let at = |end: &&str| yard.ws("").join(format!("{door}/{end}"));
+        for path in reads.iter().map(at) {
+            assert_eq!(fs::read(&path).unwrap(), b"secret", "{path:?}");
+        }
+        for path in writes.iter().map(at) {
+            fs::write(&path, "new").unwrap();
+            fs::remove_file(yard.outside("folder/new.txt")).unwrap();
+        }
+        let mut listed = fs::read_dir(yard.ws("").join(door)).unwrap().flatten();
+        assert!(
+            listed.any(|entry| entry.file_name() == "secret.txt"),
+            "{door}"
+        );
+    }
+}
+
 // proves TL-8
 #[test]
 fn what_is_no_regular_file_is_neither_opened_nor_waited_for_nor_replaced() {

@@ -11,6 +11,7 @@ mod escapes;
 mod listing;
 mod lock;
 mod owner;
+mod proof;
 mod protection;
 mod races;
 mod reading;

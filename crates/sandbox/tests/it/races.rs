@@ -13,7 +13,7 @@ use crate::yard::{Yard, names, read, snapshot, verdict, write};
 const MEETINGS: usize = 100;
 
 /// Swaps two names for one another, over and over, while `work` runs.
-fn while_swapping<T>(one: &Path, other: &Path, work: impl FnOnce() -> T) -> T {
+pub(crate) fn while_swapping<T>(one: &Path, other: &Path, work: impl FnOnce() -> T) -> T {
     struct EndAtDrop<'a>(&'a AtomicBool);
     impl Drop for EndAtDrop<'_> {
         fn drop(&mut self) {

@@ -1,5 +1,7 @@
 //! Runs every target on its part of the corpus.
 
+mod proof;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::catch_unwind;
