@@ -135,12 +135,8 @@ impl Engine {
     ///
     /// # Errors
     /// The refusal, with its code.
-    pub async fn submit(&self, mut command: Command) -> Result<Accepted, Error> {
-        redact::own().redact_action(&mut command.action);
-        // Before the look whether it stops: a stop that comes later waits for what this begins.
-        let _here = self.attend();
-        self.parts.check(&command)?;
-        self.bus.submit(command).await
+    pub async fn submit(&self, command: Command) -> Result<Accepted, Error> {
+        submit(&self.parts, &self.bus, command).await
     }
 
     /// Submits an action for the program that has the engine inside.
@@ -291,6 +287,15 @@ struct Bus {
     sessions: Mutex<Sessions>,
     copies: Copies,
     tasks: TaskTracker,
+}
+
+/// Sends a command. What is accepted is kept already.
+async fn submit(parts: &Parts, bus: &Arc<Bus>, mut command: Command) -> Result<Accepted, Error> {
+    redact::own().redact_action(&mut command.action);
+    // Before the look whether it stops: a stop that comes later waits for what this begins.
+    let _here = Attendance(parts.running.enter());
+    parts.check(&command)?;
+    bus.submit(command).await
 }
 
 impl Bus {

@@ -14,7 +14,7 @@ use samovar_locale as locale;
 use tokio::sync::mpsc::WeakSender;
 use tokio::sync::oneshot;
 
-use super::{Bus, Engine, Mail};
+use super::{Bus, Engine, Mail, submit};
 use crate::open_calls::{Awaited, CallWatch, OpenCall};
 use crate::parts::{Parts, not_recorded};
 use crate::runner::not_asked;
@@ -28,8 +28,8 @@ const RETRY: Duration = Duration::from_secs(5);
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
 /// The last decisions, the oldest first.
-#[derive(Default)]
-pub(super) struct Decided(Mutex<VecDeque<(ApprovalId, Answer)>>);
+#[derive(Clone, Default)]
+pub(super) struct Decided(Arc<Mutex<VecDeque<(ApprovalId, Answer)>>>);
 
 impl Decided {
     fn note(&self, approval: ApprovalId, answer: Answer) {
@@ -61,7 +61,8 @@ impl Engine {
     }
 
     /// Takes a person's decision about a call. The first counts. `Always` then makes a rule, which is
-    /// answered; if the server stops in between, the call runs and there is no rule.
+    /// answered, and is made also when the caller has gone; if the server stops in
+    /// between, the call runs and there is no rule.
     ///
     /// # Errors
     /// [`Code::UnknownApproval`] when no call waits for it; [`Code::ApprovalDecided`] when somebody
@@ -92,14 +93,18 @@ impl Engine {
             session,
             action,
         };
-        match self.submit(command).await {
-            Ok(_) => {
-                self.decided.note(approval, answer);
-                make_rule(&self.parts, wanted).await
-            }
-            Err(error) if error.code == Code::UnknownApproval => Err(gone()),
-            Err(error) if error.code == Code::UnknownSession => Err(gone()),
-            Err(error) => Err(error),
+        let (parts, bus, decided) = (self.parts.clone(), self.bus.clone(), self.decided.clone());
+        let noted = approval.clone();
+        let deciding = self.tasks.spawn(async move {
+            submit(&parts, &bus, command).await?;
+            decided.note(noted, answer);
+            make_rule(&parts, wanted).await
+        });
+        match deciding.await {
+            Ok(Err(error)) if error.code == Code::UnknownApproval => Err(gone()),
+            Ok(Err(error)) if error.code == Code::UnknownSession => Err(gone()),
+            Ok(decided) => decided,
+            Err(error) => Err(Error::new(Code::Internal, error.to_string())),
         }
     }
 }

@@ -453,3 +453,34 @@ async fn what_a_background_agent_left_begins_a_turn_at_the_level_that_the_sessio
     }
     assert_eq!(levels, [Approval::Auto, Approval::Auto, Approval::ReadOnly]);
 }
+
+// proves TL-5
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_away_with_its_decision_has_made_the_rule() {
+    let mut met = 0;
+    for polls in 1..100 {
+        let changes = Changes::new();
+        let rig = rig(&changes).await;
+        rig.post("src/a").await;
+        let id = id(&asked(&rig).await);
+        let is_answered = {
+            let mut deciding = std::pin::pin!(decide(&rig, &id, Decision::Always));
+            let mut is_answered = false;
+            for _ in 0..polls {
+                is_answered = is_answered || futures_util::poll!(&mut deciding).is_ready();
+                tokio::task::yield_now().await;
+            }
+            is_answered
+        };
+        // What it had sent by then takes effect.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if rig.engine.approvals().await.unwrap().is_empty() {
+            met += 1;
+            assert_eq!(rig.engine.settings().rules.list().len(), 1, "{polls}");
+        }
+        if is_answered {
+            break;
+        }
+    }
+    assert!(met > 1, "none went away in between");
+}
