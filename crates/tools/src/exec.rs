@@ -288,9 +288,14 @@ async fn run(
     };
     let mut written = Written::new();
     let latest = Arc::new(Latest::default());
-    let (key, reported) = (context.key.clone(), latest.clone());
+    let (session, key) = (context.session.clone(), context.key.clone());
+    let reported = latest.clone();
     let mut watched = task::spawn_blocking(move || {
-        let make = || workspace.outputs().and_then(|it| created(it.create(&key)));
+        let make = || {
+            workspace
+                .outputs()
+                .and_then(|it| created(it.create(&session, &key)))
+        };
         let ended = running.watch(|channel, bytes| {
             reported.add(bytes);
             written.add(channel, bytes, make);

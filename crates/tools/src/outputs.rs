@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use samovar_core::CallId;
+use samovar_core::{CallId, SessionId};
 use samovar_sandbox::{Jail, OpenFile, Protected};
 
 use crate::text::sha256;
@@ -47,11 +47,9 @@ impl OutputStore {
     }
 
     /// A new output of a call. The oldest ones make room.
-    pub(crate) fn create(&self, call: &CallId) -> io::Result<Output> {
+    pub(crate) fn create(&self, session: &SessionId, call: &CallId) -> io::Result<Output> {
         self.sweep()?;
-        // An id may come from elsewhere, and have what a file's name must not.
-        let mut name = sha256(call.as_str().as_bytes());
-        name.truncate(16);
+        let name = of_session(session) + &shortened(call.as_str());
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(true).mode(0o600);
         let file = options.open(self.dir.join(&name))?;
@@ -73,6 +71,18 @@ impl OutputStore {
             .try_for_each(|(_, file)| fs::remove_file(file))
     }
 
+    /// Removes those of a session.
+    pub(crate) fn forget(&self, session: &SessionId) -> io::Result<()> {
+        let start = of_session(session);
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(&start) {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Opens one by its name.
     pub(crate) fn read(&self, name: &str) -> Result<OpenFile, Refusal> {
         let gone =
@@ -81,4 +91,16 @@ impl OutputStore {
         let place = self.jail.place(file).map_err(|_| gone())?;
         Ok(self.jail.open_file(&place).map_err(|_| gone())?)
     }
+}
+
+/// What the names of a session's outputs begin with.
+fn of_session(session: &SessionId) -> String {
+    shortened(session.as_str())
+}
+
+/// An id may come from elsewhere, and have what a file's name must not.
+fn shortened(id: &str) -> String {
+    let mut name = sha256(id.as_bytes());
+    name.truncate(16);
+    name
 }

@@ -73,9 +73,14 @@ impl FileChanges for Changes {
 impl Changes {
     fn forget_some(&self, session: &SessionId, turns: Option<Vec<TurnId>>) -> Future<'static, ()> {
         let (workspace, session) = (self.0.clone(), session.clone());
-        let work = move || match workspace.undo() {
-            Some(undo) => undo.forget(&session, turns.as_deref()),
-            None => Ok(()),
+        let work = move || {
+            if let (Some(outputs), None) = (workspace.outputs(), &turns) {
+                outputs.forget(&session)?;
+            }
+            match workspace.undo() {
+                Some(undo) => undo.forget(&session, turns.as_deref()),
+                None => Ok(()),
+            }
         };
         Box::pin(async move {
             // They are of no use any more, and go when they are old.

@@ -202,6 +202,17 @@ async fn an_output_that_is_too_long_is_shown_in_part_and_can_be_read_whole() {
     let request = server.request(reqwest::Method::POST, "/api/tools/read_file/call");
     let read = server.answer(request.json(&read)).await;
     assert!(read.body.to_string().contains("50000"), "{}", read.body);
+
+    let outputs = || {
+        fs::read_dir(program.folder().join("data/outputs"))
+            .unwrap()
+            .count()
+    };
+    assert_eq!(outputs(), 1);
+    server.ok("deleteSession", json!({"sessionId": "s"})).await;
+    while outputs() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// The calls that wait for a decision, once there is one.

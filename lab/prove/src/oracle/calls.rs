@@ -179,7 +179,13 @@ impl Case<'_> {
         verdict: &mut Verdict,
     ) {
         let content = observed.files.get(path).map_or("", String::as_str);
-        let times = content.matches(wanted).count();
+        // One that goes on with a digit is another attempt's.
+        let is_whole = |at: &usize| {
+            let behind = content.get(at + wanted.len()..).unwrap_or_default();
+            !behind.starts_with(|next: char| next.is_ascii_digit())
+        };
+        let places = content.match_indices(wanted).map(|(at, _)| at);
+        let times = places.filter(is_whole).count();
         // What another attempt has written is there, too.
         let attempts = wanted.split("attempt").next().unwrap_or(wanted);
         let times_in_all = content.matches(attempts).count();
