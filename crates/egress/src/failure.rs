@@ -24,7 +24,7 @@ pub enum Problem {
     Target(#[from] TargetError),
     /// The host, or one that a redirect led to, has an address that is not public and in no range
     /// that was opened.
-    #[error("{}", locale::egress::not_public(.host, .address, .what))]
+    #[error("{}", not_public(.host, *.address, .what))]
     NotPublic {
         /// The host.
         host: String,
@@ -105,4 +105,13 @@ impl Problem {
             problem: self,
         }
     }
+}
+
+/// A host that is an address has no other name.
+fn not_public(host: &str, address: IpAddr, what: &str) -> String {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if bare.parse() == Ok(address) {
+        return locale::egress::address_not_public(address, what);
+    }
+    locale::egress::not_public(host, address, what)
 }

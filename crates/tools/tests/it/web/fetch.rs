@@ -269,7 +269,7 @@ async fn an_address_that_cannot_or_may_not_be_asked_is_told_why() {
         (site.url("/loop"), "more than 5 redirects"),
         (
             site.url("/in"),
-            "169.254.169.254 (link-local), which is not a public address",
+            "169.254.169.254 (link-local) is not a public address",
         ),
         (site.url("/late"), "unsupported content encoding"),
         (site.url("/ssh"), "broke off"),
