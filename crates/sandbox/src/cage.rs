@@ -176,7 +176,7 @@ impl Cages {
         };
         let filters = [filter(false)?, filter(true)?];
         Ok(Self {
-            starter: Starter::new(settings.program.clone())?,
+            starter: Starter::new(&settings)?,
             workspace_id: (found.dev(), found.ino()),
             missing: Arc::new(Missing::new(&settings.workspace, settings.note.clone())?),
             settings,
@@ -212,7 +212,7 @@ impl Cages {
             is_done: false,
         };
         let mut running = Running {
-            process: self.starter.start()?,
+            process: self.starter.start(job.network)?,
             temp,
             is_stopped: Arc::default(),
             made,
@@ -222,7 +222,11 @@ impl Cages {
         let mut line = serde_json::to_vec(&plan)?;
         line.push(b'\n');
         line.extend(filter);
-        running.process.control.write_all(&line)?;
+        match running.process.control.write_all(&line) {
+            // It has said why it does not wait for it.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            sent => sent?,
+        }
         running.process.control.set_nonblocking(true)?;
         Ok(running)
     }
@@ -252,8 +256,6 @@ impl Cages {
         env.extend(job.env);
         Plan {
             level: self.settings.level,
-            parent: std::process::id().cast_signed(),
-            lock: self.settings.lock.clone(),
             network: job.network,
             writes: job.writes,
             workspace: self.settings.workspace.clone(),

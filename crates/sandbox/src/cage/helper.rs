@@ -1,8 +1,8 @@
 //! The process that prepares a cage, and its init. It is this program again, as a process of its own.
 //!
-//! The first process takes the plan and makes the namespaces. Its child is process 1 of the cage: it
-//! builds the root, starts the command, watches it, and takes all down with it. Both end when the
-//! server does.
+//! The first process makes the namespaces. Its child is process 1 of the cage: it takes the plan, builds
+//! the root, starts the command, watches it, and takes all down with it. Both end when the server does.
+//! What needs no plan is done before it comes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,8 +16,9 @@ use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets, UnshareFlags};
 use seccompiler::{BpfProgram, BpfProgramRef};
+use serde::de::DeserializeOwned;
 
-use super::plan::{Ended, Failed, Level, Plan, Step, at};
+use super::plan::{Ended, Failed, Level, Order, Plan, Step, at};
 use super::seccomp;
 use super::watch::{self, Watched};
 use super::{landlock, mounts};
@@ -67,28 +68,35 @@ fn tell(control: &mut UnixStream, ended: &Ended) {
 
 /// `None` in the first process of two: the other one tells how it ended.
 fn prepare(control: &UnixStream) -> Result<Option<Ended>, Failed> {
-    let (plan, filter) = read(control).map_err(at(Step::Begin))?;
-    if plan.level == Level::Namespaces {
+    let mut reader = BufReader::new(control.take(MAX_PLAN_BYTES));
+    let order: Order = read(&mut reader).map_err(at(Step::Begin))?;
+    if order.level == Level::Namespaces {
         // Otherwise it ends all of its processes first, when the way to the server is shut.
         die_with_parent().map_err(at(Step::Begin))?;
     }
-    if Some(plan.parent) != rustix::process::getppid().map(Pid::as_raw_pid) {
+    if Some(order.parent) != rustix::process::getppid().map(Pid::as_raw_pid) {
         return Ok(None);
     }
-    let _lock = lock(&plan).map_err(at(Step::Lock))?;
+    // Both processes have it, so it is held until both are gone.
+    let lock = order.lock.as_ref().map(|path| {
+        let options = OpenOptions::new().read(true).write(true).open(path);
+        options.map_err(at(Step::Lock))
+    });
+    let lock = lock.transpose()?;
     // Where memory is short, the kernel ends a command before the server.
     let _kept = fs::write("/proc/self/oom_score_adj", "500");
     rustix::process::setsid().map_err(at(Step::Begin))?;
-    if plan.level != Level::Namespaces {
+    if order.level != Level::Namespaces {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(at(Step::Begin))?;
-        return live(&plan, &filter, control).map(Some);
+        return live(reader, lock.as_ref(), control).map(Some);
     }
-    separate(&plan).map_err(at(Step::Namespaces))?;
+    separate(order.network).map_err(at(Step::Namespaces))?;
     let child = kernel::fork().map_err(at(Step::Namespaces))?;
     let Some(child) = child else {
         die_with_parent().map_err(at(Step::Begin))?;
-        return live(&plan, &filter, control).map(Some);
+        mounts::prepare()?;
+        return live(reader, lock.as_ref(), control).map(Some);
     };
     loop {
         match rustix::process::waitpid(Some(child), WaitOptions::empty()) {
@@ -98,11 +106,14 @@ fn prepare(control: &UnixStream) -> Result<Option<Ended>, Failed> {
     }
 }
 
-fn read(control: &UnixStream) -> io::Result<(Plan, BpfProgram)> {
+fn read<T: DeserializeOwned>(reader: &mut impl BufRead) -> io::Result<T> {
     let mut line = String::new();
-    let mut reader = BufReader::new(control.take(MAX_PLAN_BYTES));
     reader.read_line(&mut line)?;
-    let plan: Plan = serde_json::from_str(&line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+fn read_plan(mut reader: impl BufRead) -> io::Result<(Plan, BpfProgram)> {
+    let plan: Plan = read(&mut reader)?;
     let mut filter = vec![0; plan.filter_bytes];
     reader.read_exact(&mut filter)?;
     Ok((plan, seccomp::unpack(&filter)))
@@ -112,18 +123,8 @@ fn die_with_parent() -> rustix::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
 }
 
-/// Held until this process and its child are gone.
-fn lock(plan: &Plan) -> io::Result<Option<File>> {
-    let Some(path) = &plan.lock else {
-        return Ok(None);
-    };
-    let file = OpenOptions::new().read(true).write(true).open(path)?;
-    rustix::fs::flock(&file, FlockOperation::LockShared)?;
-    Ok(Some(file))
-}
-
 /// Leaves the machine's namespaces. Outside, this user stays who it is.
-fn separate(plan: &Plan) -> io::Result<()> {
+fn separate(network: bool) -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let mut flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
@@ -131,7 +132,7 @@ fn separate(plan: &Plan) -> io::Result<()> {
         | UnshareFlags::NEWIPC
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
-    if !plan.network {
+    if !network {
         flags |= UnshareFlags::NEWNET;
     }
     kernel::unshare(flags)?;
@@ -141,8 +142,13 @@ fn separate(plan: &Plan) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Builds the cage around this process and runs the command in it.
-fn live(plan: &Plan, filter: BpfProgramRef<'_>, control: &UnixStream) -> Result<Ended, Failed> {
+/// Takes the plan, builds the cage around this process and runs the command in it.
+fn live(reader: impl BufRead, lock: Option<&File>, control: &UnixStream) -> Result<Ended, Failed> {
+    let (plan, filter) = read_plan(reader).map_err(at(Step::Begin))?;
+    let (plan, filter) = (&plan, &filter[..]);
+    if let Some(lock) = lock {
+        rustix::fs::flock(lock, FlockOperation::LockShared).map_err(at(Step::Lock))?;
+    }
     if plan.level == Level::Namespaces {
         mounts::enter(plan)?;
         if !plan.network {

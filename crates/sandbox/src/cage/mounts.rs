@@ -41,11 +41,20 @@ const DEV_LINKS: [(&str, &str); 5] = [
     ("/dev/ptmx", "pts/ptmx"),
 ];
 
+/// Moves the machine's root aside and begins a new one, which has devices.
+pub(super) fn prepare() -> Result<(), Failed> {
+    aside().map_err(about("/"))?;
+    devices().map_err(about("/dev"))
+}
+
 /// Builds the root of the plan and makes it this process's.
 pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
-    aside().map_err(about("/"))?;
+    // What the machine mounts from here on is not seen.
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount::mount_change("/", private)
+        .map_err(io::Error::from)
+        .map_err(about("/"))?;
     in_memory("/tmp", &in_temp(1777, plan.limits.temp)).map_err(about("/tmp"))?;
-    devices().map_err(about("/dev"))?;
     for path in &plan.view.read {
         show(path, Access::Read).map_err(about(path))?;
     }
@@ -116,8 +125,8 @@ fn below(root: &str, path: &Path) -> PathBuf {
 
 /// Moves the machine's root to [`OLD`], below a root in memory that is this cage's own.
 fn aside() -> io::Result<()> {
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount::mount_change("/", private)?;
+    let following = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount::mount_change("/", following)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount::mount(
         "tmpfs",

@@ -58,14 +58,22 @@ impl Default for Limits {
     }
 }
 
-/// All that a cage needs to know. Paths are absolute and have no links.
+/// What a cage needs to know before its command is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct Order {
     pub(super) level: Level,
     /// The server, whose end ends the cage.
     pub(super) parent: i32,
-    /// Held shared while the cage lives.
+    /// Held shared while the cage lives, from its plan on.
     pub(super) lock: Option<PathBuf>,
+    /// Whether the command has the server's network.
+    pub(super) network: bool,
+}
+
+/// All else that it needs to know. Paths are absolute and have no links.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) level: Level,
     /// Whether the command has the server's network.
     pub(super) network: bool,
     /// Whether the command may change the workspace.

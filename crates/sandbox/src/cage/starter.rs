@@ -1,18 +1,19 @@
 //! The thread that starts cages, and keeps one in reserve: starting a program takes longer than
 //! anything that a cage does.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
 
-use super::helper;
+use super::plan::{Level, Order};
+use super::{CageSettings, helper};
 
 /// Where a cage's program is: this one, which calls [`super::be_cage_if_asked`].
 const SELF: &str = "/proc/self/exe";
@@ -23,7 +24,7 @@ const SOON: Duration = Duration::from_millis(20);
 /// How long one is kept that no command needs.
 const KEPT: Duration = Duration::from_mins(1);
 
-/// A process that waits for the plan of its cage. It ends when `control` does.
+/// A process that has done what needs no plan, and waits for that. It ends when `control` does.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) child: Child,
@@ -34,18 +35,30 @@ pub(super) struct Started {
 
 /// Starts the processes of cages.
 #[derive(Debug)]
-pub(super) struct Starter(SyncSender<Reply>);
+pub(super) struct Starter(SyncSender<Request>);
 
-type Reply = SyncSender<io::Result<Started>>;
+/// Whether the command has the network, and where the process goes.
+type Request = (bool, SyncSender<io::Result<Started>>);
+
+/// What all processes have in common.
+struct Pattern {
+    program: PathBuf,
+    level: Level,
+    lock: Option<PathBuf>,
+}
 
 impl Starter {
     /// The thread lives as long as this: the kernel ends what it started when it ends.
-    pub(super) fn new(program: Option<PathBuf>) -> io::Result<Self> {
-        let program = program.unwrap_or_else(|| SELF.into());
+    pub(super) fn new(settings: &CageSettings) -> io::Result<Self> {
+        let pattern = Pattern {
+            program: settings.program.clone().unwrap_or_else(|| SELF.into()),
+            level: settings.level,
+            lock: settings.lock.clone(),
+        };
         let (sender, receiver) = mpsc::sync_channel(0);
         std::thread::Builder::new()
             .name("cages".to_owned())
-            .spawn(move || serve(&program, &receiver))?;
+            .spawn(move || serve(&pattern, &receiver))?;
         Ok(Self(sender))
     }
 
@@ -53,15 +66,15 @@ impl Starter {
     ///
     /// # Errors
     /// What the system said.
-    pub(super) fn start(&self) -> io::Result<Started> {
+    pub(super) fn start(&self, network: bool) -> io::Result<Started> {
         let ended = || io::Error::other("the thread that starts commands has ended");
         let (reply, started) = mpsc::sync_channel(1);
-        self.0.send(reply).map_err(|_| ended())?;
+        self.0.send((network, reply)).map_err(|_| ended())?;
         started.recv().map_err(|_| ended())?
     }
 }
 
-fn serve(program: &Path, starts: &Receiver<Reply>) {
+fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
     let mut spare: Option<Started> = None;
     // None is prepared before the first start, nor after one that was not needed.
     let mut is_wanted = false;
@@ -72,16 +85,18 @@ fn serve(program: &Path, starts: &Receiver<Reply>) {
             KEPT
         };
         match starts.recv_timeout(patience) {
-            Ok(reply) => {
-                let started = spare.take().and_then(Started::if_alive);
-                let started = started.map_or_else(|| Started::new(program), Ok);
+            Ok((network, reply)) => {
+                // The spare one has left the network already.
+                let fitting = if network { None } else { spare.take() };
+                let started = fitting.and_then(Started::if_alive);
+                let started = started.map_or_else(|| Started::new(pattern, network), Ok);
                 is_wanted = true;
                 // If the caller is gone, the process ends: it never receives a plan.
                 let _not_wanted = reply.send(started);
             }
             Err(RecvTimeoutError::Timeout) if is_wanted && spare.is_none() => {
                 // One that cannot be prepared is tried again when it is needed.
-                spare = Started::new(program).ok();
+                spare = Started::new(pattern, false).ok();
                 is_wanted = spare.is_some();
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -101,9 +116,9 @@ fn serve(program: &Path, starts: &Receiver<Reply>) {
 }
 
 impl Started {
-    fn new(program: &Path) -> io::Result<Self> {
-        let (control, theirs) = UnixStream::pair()?;
-        let mut child = Command::new(program)
+    fn new(pattern: &Pattern, network: bool) -> io::Result<Self> {
+        let (mut control, theirs) = UnixStream::pair()?;
+        let mut child = Command::new(&pattern.program)
             .arg0(helper::NAME)
             .env_clear()
             .env(ALLOCATOR.0, ALLOCATOR.1)
@@ -118,6 +133,16 @@ impl Started {
             let flags = rustix::fs::fcntl_getfl(pipe)?;
             rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK)?;
         }
+        let order = Order {
+            parent: std::process::id().cast_signed(),
+            level: pattern.level,
+            lock: pattern.lock.clone(),
+            network,
+        };
+        let mut line = serde_json::to_vec(&order)?;
+        line.push(b'\n');
+        // One that ends at once says why itself.
+        let _told = control.write_all(&line);
         Ok(Self {
             child,
             stdout,

@@ -155,8 +155,11 @@ impl Machine {
              --pdeathsig keep bash -c 'exec -a samovar-cage {}'\n",
             program.display()
         );
-        fs::write(&script, text).unwrap();
-        fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+        // By another process: a child that this one starts meanwhile would hold it open for writing.
+        let write = r#"printf %s "$1" > "$2" && chmod 755 "$2""#;
+        let mut written = Command::new("bash");
+        written.args(["-c", write, "write", &text]).arg(&script);
+        assert!(written.status().unwrap().success());
         script
     }
 
