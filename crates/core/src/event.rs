@@ -258,7 +258,7 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grounds: Option<Grounds>,
     },
-    /// A call goes on. It is no part of a message, and no model reads it.
+    /// A running call says how far it is. No part of a message; no model reads it.
     CallProgress {
         /// The message that asked for the call.
         message: MessageId,

@@ -15,7 +15,7 @@ use super::watch::parent;
 
 /// The variable that each command has.
 pub const CALL_ID: &str = "SAMOVAR_CALL_ID";
-/// What stands in the lock's file when commands ran without namespaces.
+/// The content of the lock's file once commands ran without namespaces.
 const MARK: &[u8] = b"open\n";
 /// Rounds in which processes that keep starting others are ended, and the pause between two.
 const MAX_ROUNDS: usize = 500;
@@ -61,7 +61,7 @@ fn orphans() -> io::Result<Vec<Pid>> {
 fn is_orphan(pid: Pid) -> bool {
     let place = format!("/proc/{}", pid.as_raw_nonzero());
     let own = rustix::process::geteuid().as_raw();
-    // What is gone, or is another user's, is none.
+    // A process that has ended, or that belongs to another user, does not count.
     fs::metadata(&place).is_ok_and(|found| found.uid() == own)
         && fs::read(format!("{place}/environ")).is_ok_and(|environ| has_call_id(&environ))
         && !has_cage(pid)

@@ -46,6 +46,12 @@ const ETC: [&str; 20] = [
     "timezone",
 ];
 
+/// What the names of folders of `/etc` begin with that Java needs, one for each version.
+const OF_JAVA: &str = "java";
+
+/// What package managers know of the packages that are installed.
+const PACKAGES: [&str; 2] = ["/var/lib/dpkg", "/var/lib/rpm"];
+
 /// A toolchain's home or cache.
 struct Home {
     /// The variable that names it.
@@ -110,6 +116,14 @@ pub(super) fn of(settings: &CageSettings) -> (View, Vec<(String, String)>) {
     }
     for name in ETC {
         builder.read(&Path::new("/etc").join(name));
+    }
+    for entry in fs::read_dir("/etc").into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(OF_JAVA) {
+            builder.read(&entry.path());
+        }
+    }
+    for path in PACKAGES {
+        builder.read(Path::new(path));
     }
     let mut variables = Vec::new();
     for home in &HOMES {

@@ -2,6 +2,7 @@
 
 mod limits;
 mod orphans;
+mod proof;
 mod spare;
 mod trusted;
 

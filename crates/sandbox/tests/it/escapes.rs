@@ -171,7 +171,7 @@ fn no_way_to_a_folder_outside_is_open_and_all_are_without_the_jail() {
             assert!(read(&jail, &path).is_err(), "{path}");
         }
         for path in writes.iter().map(at) {
-            // A link that `..` takes back is none of the path, which is one inside then.
+            // Where `..` takes the link out of the path, the rest is a path inside.
             let _inside = write(&jail, &path, "new");
             assert_eq!(snapshot(&yard.outside("")), before, "{path}");
         }

@@ -1,6 +1,6 @@
 //! What a program wrote, as a person would see it: without what commands a terminal.
 
-/// How an escape sequence goes on.
+/// Where in an escape sequence the reader is.
 #[derive(Clone, Copy)]
 enum State {
     Text,

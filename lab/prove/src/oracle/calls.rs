@@ -179,7 +179,7 @@ impl Case<'_> {
         verdict: &mut Verdict,
     ) {
         let content = observed.files.get(path).map_or("", String::as_str);
-        // One that goes on with a digit is another attempt's.
+        // If a digit follows, it is another attempt's.
         let is_whole = |at: &usize| {
             let behind = content.get(at + wanted.len()..).unwrap_or_default();
             !behind.starts_with(|next: char| next.is_ascii_digit())
