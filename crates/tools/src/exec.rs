@@ -231,6 +231,7 @@ impl Toolset for ExecTool {
         let text = Exec::deserialize(&call.args).ok().map(|exec| {
             let place = exec
                 .cwd
+                .filter(|cwd| cwd != ".")
                 .map_or_else(String::new, |cwd| format!("in {cwd}: "));
             let network = match exec.network {
                 Some(true) => "with the network: ",
