@@ -1,9 +1,10 @@
 //! What a cage shows of this machine: programs, libraries, toolchains and their caches, and no
 //! secrets of its people.
 
-use std::ffi::OsStr;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::CageSettings;
 use super::plan::View;
@@ -46,7 +47,7 @@ const ETC: [&str; 20] = [
     "timezone",
 ];
 
-/// What the names of folders of `/etc` begin with that Java needs, one for each version.
+/// Prefix of the folders in `/etc` that Java reads; each version has its own.
 const OF_JAVA: &str = "java";
 
 /// What package managers know of the packages that are installed.
@@ -93,6 +94,9 @@ const fn home(
         secrets,
     }
 }
+
+/// Links that a path may lead through, as for the kernel.
+const MAX_LINKS: usize = 40;
 
 /// Folders that no entry of `PATH` may show, nor what is above them.
 const NEVER: [&str; 8] = [
@@ -142,7 +146,10 @@ pub(super) fn of(settings: &CageSettings) -> (View, Vec<(String, String)>) {
         }
     }
     for folder in &settings.path {
-        if builder.is_harmless(folder) {
+        if builder.is_harmless(folder)
+            && let Some(real) = builder.beyond_workspace(folder)
+            && builder.is_harmless(&real)
+        {
             builder.read(folder);
         }
     }
@@ -165,15 +172,60 @@ pub(super) fn shows_hidden(view: &View, settings: &CageSettings) -> Option<PathB
     real.find(|path| shown().any(|shown| path.starts_with(shown)))
 }
 
+/// The names in a path; a root is none.
+fn parts(path: &Path) -> VecDeque<OsString> {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    });
+    parts.collect()
+}
+
 struct Builder<'a> {
     view: View,
     settings: &'a CageSettings,
 }
 
 impl Builder<'_> {
+    /// Where a path leads. `None` for one that does so through the workspace, where commands can
+    /// change what a link leads to, for one with `..`, and for one that leads nowhere.
+    fn beyond_workspace(&self, path: &Path) -> Option<PathBuf> {
+        let mut left: VecDeque<OsString> = parts(path);
+        if left.iter().any(|part| part == "..") || !path.is_absolute() {
+            return None;
+        }
+        let (mut real, mut links) = (PathBuf::from("/"), 0);
+        while let Some(part) = left.pop_front() {
+            if part == ".." {
+                real.pop();
+                continue;
+            }
+            let next = real.join(part);
+            if next.starts_with(&self.settings.workspace) {
+                return None;
+            }
+            let Ok(target) = fs::read_link(&next) else {
+                real = next;
+                continue;
+            };
+            links += 1;
+            if links > MAX_LINKS {
+                return None;
+            }
+            if target.is_absolute() {
+                real = PathBuf::from("/");
+            }
+            for part in parts(&target).into_iter().rev() {
+                left.push_front(part);
+            }
+        }
+        real.exists().then_some(real)
+    }
+
     /// Shows a file or folder under the name that it has; what it is a link to, too.
     fn read(&mut self, path: &Path) {
-        let Ok(real) = fs::canonicalize(path) else {
+        let Some(real) = self.beyond_workspace(path) else {
             return;
         };
         if real != path && !self.is_shown(path.parent().unwrap_or(path)) {
@@ -186,8 +238,8 @@ impl Builder<'_> {
 
     /// Shows a folder that may be written for as long as the cage lives; its real path.
     fn layer(&mut self, path: &Path) -> Option<PathBuf> {
-        let real = fs::canonicalize(path).ok()?;
-        if real.starts_with(&self.settings.workspace) || !self.is_harmless(&real) {
+        let real = self.beyond_workspace(path)?;
+        if !self.is_harmless(&real) {
             return None;
         }
         if !self.view.layered.contains(&real) {

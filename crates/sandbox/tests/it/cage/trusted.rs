@@ -153,3 +153,52 @@ fn a_command_that_is_dropped_or_never_started_leaves_no_trusted_name_and_no_note
     assert!(machine.shell("test ! -e skills && test -d skills.from-exec-*"));
     assert!(!machine.all.path().join("note").exists());
 }
+
+// proves TL-6
+#[test]
+fn a_folder_of_path_that_leads_through_the_workspace_shows_nothing() {
+    for level in [Level::Namespaces, Level::Landlock] {
+        if !is_provable(level) {
+            continue;
+        }
+        let machine = Machine::new(None);
+        let cages = machine.cages(level);
+        let keys = machine.home.join("keys");
+        fs::create_dir(&keys).unwrap();
+        fs::write(keys.join("secret"), "canary").unwrap();
+        let read = format!("cat {}/secret", keys.display());
+        let ends = |cages: &Cages, folder: &Path, command: &str| {
+            let path = [folder, Path::new("/usr/bin"), Path::new("/bin")];
+            let job = Job {
+                path: Some(path.map(Path::to_owned).to_vec()),
+                ..machine.job(command)
+            };
+            run(cages, job).1
+        };
+        // The border: a folder that the owner names is shown.
+        let shown = ends(&cages, &keys, &read);
+        assert_eq!(shown, Ended::Exited(0), "{level:?}");
+
+        let bin = machine.workspace.join("venv/bin");
+        fs::create_dir_all(&bin).unwrap();
+        let by_home = machine.home.join("bin");
+        symlink(&bin, &by_home).unwrap();
+        let swap = format!("mv venv/bin x && ln -s {} venv/bin", keys.display());
+        assert_eq!(ends(&cages, &bin, &swap), Ended::Exited(0), "{level:?}");
+        let up = keys.join("../keys");
+        for folder in [&bin, &by_home, &bin.join("below/.."), &up] {
+            let ended = ends(&cages, folder, &read);
+            assert_eq!(ended, Ended::Exited(1), "{level:?} {}", folder.display());
+        }
+        let settings = CageSettings {
+            path: vec![bin],
+            ..machine.settings(level)
+        };
+        let later = Cages::new(settings).unwrap();
+        assert_eq!(
+            run(&later, machine.job(&read)).1,
+            Ended::Exited(1),
+            "{level:?}"
+        );
+    }
+}
