@@ -34,6 +34,7 @@ pub use shortage::Shortage;
 pub use trusted::{PutAside, put_aside_after_kill};
 pub use view::toolchain_variables;
 
+use orphans::{Mark, Marks};
 use plan::{Plan, View};
 use starter::{Started, Starter};
 use trusted::Missing;
@@ -109,6 +110,8 @@ pub struct Cages {
     variables: Vec<(String, String)>,
     missing: Arc<Missing>,
     starter: Starter,
+    /// The calls of commands that no namespace holds.
+    marks: Option<Arc<Marks>>,
 }
 
 /// A command that runs. Dropping it ends all of its processes, and may block for some milliseconds.
@@ -121,6 +124,8 @@ pub struct Running {
     is_stopped: Arc<AtomicBool>,
     /// Dropped when all of its processes have ended.
     made: Made,
+    /// Dropped then, too.
+    mark: Option<Mark>,
 }
 
 /// How a command ended, and what was put aside then: it had made names that the server trusts.
@@ -177,6 +182,10 @@ impl Cages {
         let filters = [filter(false)?, filter(true)?];
         Ok(Self {
             starter: Starter::new(&settings)?,
+            marks: match settings.level {
+                Level::Namespaces => None,
+                Level::Landlock | Level::Off => settings.lock.clone().map(Marks::new),
+            },
             workspace_id: (found.dev(), found.ino()),
             missing: Arc::new(Missing::new(&settings.workspace, settings.note.clone())?),
             settings,
@@ -201,11 +210,11 @@ impl Cages {
             Level::Landlock | Level::Off => Some(TempDir::make()?),
         };
         let view = self.view_for(&job)?;
-        if self.settings.level != Level::Namespaces
-            && let Some(lock) = &self.settings.lock
-        {
-            orphans::mark(lock)?;
-        }
+        let mut calls = job.env.iter().filter(|(name, _)| name == CALL_ID);
+        let mark = match (&self.marks, calls.next()) {
+            (Some(marks), Some((_, call))) => Some(marks.add(call)?),
+            (None, _) | (_, None) => None,
+        };
         self.missing.begin(&view.kept)?;
         let made = Made {
             of: self.missing.clone(),
@@ -216,6 +225,7 @@ impl Cages {
             temp,
             is_stopped: Arc::default(),
             made,
+            mark,
         };
         let filter = &self.filters[usize::from(job.network)];
         let plan = self.plan(job, view, running.temp.as_ref(), filter.len());
@@ -356,8 +366,12 @@ impl Running {
         } else {
             Ended::Lost
         };
+        let ended = ended.unwrap_or(unheard);
+        if let (Ended::Lost, Some(mark)) = (&ended, &mut self.mark) {
+            mark.stay();
+        }
         Ok(Finish {
-            ended: ended.unwrap_or(unheard),
+            ended,
             aside: self.made.put_aside(),
         })
     }
@@ -402,6 +416,9 @@ impl Drop for Running {
             std::thread::sleep(POLL);
         }
         // The kernel takes down what it can with it; the other end is shut when that has begun.
+        if let Some(mark) = &mut self.mark {
+            mark.stay();
+        }
         let _gone = child.kill();
         let _gone = child.wait();
         let _bounded = control.set_nonblocking(false);

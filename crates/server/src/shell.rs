@@ -104,9 +104,9 @@ pub(crate) fn after_others(dir: &Path) -> Result<(), OpenError> {
     };
     let lock = dir.join(LOCK);
     wait_until_free(&lock, PATIENCE).map_err(failed)?;
-    let ended = end_orphans(&lock).map_err(failed)?;
-    if ended > 0 {
-        tracing::warn!(ended, "processes of commands were left, and are ended now");
+    let (ended, is_done) = end_orphans(&lock).map_err(failed)?;
+    if ended > 0 || !is_done {
+        tracing::warn!(ended, is_done, "processes of commands were left over");
     }
     put_aside_after_kill(&dir.join(NOTE)).map_err(failed)
 }

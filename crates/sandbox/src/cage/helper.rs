@@ -89,14 +89,19 @@ fn prepare(control: &UnixStream) -> Result<Option<Ended>, Failed> {
     if order.level != Level::Namespaces {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(at(Step::Begin))?;
-        return live(reader, lock.as_ref(), control).map(Some);
+        let is_orphan = || {
+            let found = rustix::process::getppid().map(Pid::as_raw_pid);
+            found != Some(order.parent)
+        };
+        return live(reader, lock.as_ref(), control, is_orphan).map(Some);
     }
     separate(order.network).map_err(at(Step::Namespaces))?;
     let child = kernel::fork().map_err(at(Step::Namespaces))?;
     let Some(child) = child else {
         die_with_parent().map_err(at(Step::Begin))?;
         mounts::prepare()?;
-        return live(reader, lock.as_ref(), control).map(Some);
+        // It would have been ended with its parent.
+        return live(reader, lock.as_ref(), control, || false).map(Some);
     };
     loop {
         match rustix::process::waitpid(Some(child), WaitOptions::empty()) {
@@ -143,11 +148,20 @@ fn separate(network: bool) -> io::Result<()> {
 }
 
 /// Takes the plan, builds the cage around this process and runs the command in it.
-fn live(reader: impl BufRead, lock: Option<&File>, control: &UnixStream) -> Result<Ended, Failed> {
+fn live(
+    reader: impl BufRead,
+    lock: Option<&File>,
+    control: &UnixStream,
+    is_orphan: impl FnOnce() -> bool,
+) -> Result<Ended, Failed> {
     let (plan, filter) = read_plan(reader).map_err(at(Step::Begin))?;
     let (plan, filter) = (&plan, &filter[..]);
     if let Some(lock) = lock {
         rustix::fs::flock(lock, FlockOperation::LockShared).map_err(at(Step::Lock))?;
+    }
+    // The next server may have looked for commands before there was a lock.
+    if is_orphan() {
+        return Ok(Ended::Stopped);
     }
     if plan.level == Level::Namespaces {
         mounts::enter(plan)?;

@@ -1,6 +1,7 @@
 //! The thread that starts cages, and keeps one in reserve: starting a program takes longer than
 //! anything that a cage does.
 
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -19,9 +20,10 @@ use super::{CageSettings, helper};
 const SELF: &str = "/proc/self/exe";
 /// Keeps the cage's processes free of threads of the allocator, with which they could not fork.
 const ALLOCATOR: (&str, &str) = ("_RJEM_MALLOC_CONF", "background_thread:false");
-/// How long after a start the next one is prepared: it takes nothing from the command that begins.
+/// Delay before the thread prepares the next process, so that it does not slow the command that has just
+/// started.
 const SOON: Duration = Duration::from_millis(20);
-/// How long one is kept that no command needs.
+/// How long the thread keeps a process that no command uses.
 const KEPT: Duration = Duration::from_mins(1);
 
 /// A process that has done what needs no plan, and waits for that. It ends when `control` does.
@@ -76,7 +78,9 @@ impl Starter {
 
 fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
     let mut spare: Option<Started> = None;
-    // None is prepared before the first start, nor after one that was not needed.
+    // What is mounted where, as the spare one knows it.
+    let mut mounts = Vec::new();
+    // The thread prepares a process after a start, and not again after one went unused.
     let mut is_wanted = false;
     loop {
         let patience = if spare.is_none() && is_wanted {
@@ -86,9 +90,12 @@ fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
         };
         match starts.recv_timeout(patience) {
             Ok((network, reply)) => {
-                // The spare one has left the network already.
-                let fitting = if network { None } else { spare.take() };
-                let started = fitting.and_then(Started::if_alive);
+                // The spare one has left the network already, and knows of no mount since.
+                let is_fitting = !network && mounted() == mounts;
+                let started = spare.take_if(|_| is_fitting).and_then(Started::if_alive);
+                if !network && let Some(unfit) = spare.take() {
+                    unfit.end();
+                }
                 let started = started.map_or_else(|| Started::new(pattern, network), Ok);
                 is_wanted = true;
                 // If the caller is gone, the process ends: it never receives a plan.
@@ -96,6 +103,7 @@ fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
             }
             Err(RecvTimeoutError::Timeout) if is_wanted && spare.is_none() => {
                 // One that cannot be prepared is tried again when it is needed.
+                mounts = mounted();
                 spare = Started::new(pattern, false).ok();
                 is_wanted = spare.is_some();
             }
@@ -113,6 +121,11 @@ fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
             }
         }
     }
+}
+
+/// What is mounted where.
+fn mounted() -> Vec<u8> {
+    fs::read("/proc/self/mountinfo").unwrap_or_default()
 }
 
 impl Started {
@@ -161,6 +174,8 @@ impl Started {
             mut child, control, ..
         } = self;
         drop(control);
+        // It has nothing to save.
+        let _gone = child.kill();
         let _gone = child.wait();
     }
 }

@@ -45,24 +45,31 @@ fn what_a_killed_cage_without_namespaces_left_is_ended_and_nothing_else() {
         let machine = Machine::new(None);
         let lock = machine.outside.join("exec.lock");
         fs::write(&lock, "").unwrap();
-        assert_eq!(end_orphans(&lock).unwrap(), 0);
+        assert_eq!(end_orphans(&lock).unwrap(), (0, true));
         let settings = CageSettings {
             lock: Some(lock.clone()),
             ..machine.settings(level)
         };
-        let cages = Cages::new(settings).unwrap();
+        let cages = Cages::new(settings.clone()).unwrap();
         let (killed, cage, orphan) = start(&machine, &cages, "killed");
-        let (other, _, kept) = start(&machine, &cages, "other");
         kill_process(Pid::from_raw(cage).unwrap(), Signal::KILL).unwrap();
-        drop(killed);
+        let ended = killed.watch(|_, _| {}).unwrap().ended;
+        assert_eq!(ended, Ended::Lost, "{level:?}");
         assert!(lives(orphan), "{level:?}: it lives without the cage");
+        // The commands of another server, which has another lock.
+        let others = machine.cages(level);
+        let (other, _, kept) = start(&machine, &others, "other");
 
-        assert!(end_orphans(&lock).unwrap() >= 1, "{level:?}");
+        assert_eq!(end_orphans(&lock).unwrap(), (1, true), "{level:?}");
 
         assert!(!lives(orphan), "{level:?}");
-        assert!(lives(kept), "{level:?}: it has a cage");
-        assert_eq!(fs::read(&lock).unwrap(), b"");
+        assert!(lives(kept), "{level:?}: it is another server's");
         drop(other);
         assert!(!lives(kept), "{level:?}");
+        // Of the next server.
+        let cages = Cages::new(settings).unwrap();
+        let (ended, ..) = start(&machine, &cages, "ended");
+        drop(ended);
+        assert_eq!(fs::read(&lock).unwrap(), b"", "{level:?}");
     }
 }

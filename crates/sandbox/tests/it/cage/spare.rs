@@ -59,3 +59,37 @@ fn a_cage_waits_for_the_next_command_and_one_that_was_killed_is_replaced() {
     drop(cages);
     gone(third);
 }
+
+// proves TL-6
+#[test]
+fn a_waiting_cage_holds_no_lock_and_is_not_used_for_a_command_with_the_network() {
+    if !is_provable(Level::Namespaces) {
+        return;
+    }
+    let machine = Machine::new(None);
+    let lock = machine.outside.join("exec.lock");
+    fs::write(&lock, "").unwrap();
+    let settings = CageSettings {
+        lock: Some(lock.clone()),
+        ..machine.settings(Level::Namespaces)
+    };
+    let cages = Cages::new(settings).unwrap();
+    let own = fs::read_link("/proc/self/ns/net").unwrap();
+    let is_own = |network| {
+        let job = Job {
+            network,
+            ..machine.job("readlink /proc/self/ns/net")
+        };
+        let (text, ended) = run(&cages, job);
+        assert_eq!(ended, Ended::Exited(0), "{text}");
+        own.as_os_str() == text.trim()
+    };
+    for network in [false, true, true, false, false, true] {
+        assert_eq!(is_own(network), network);
+        // One process waits, and another one is there for its namespaces.
+        while waiting().is_empty() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        samovar_sandbox::wait_until_free(&lock, Duration::from_secs(9)).unwrap();
+    }
+}
