@@ -77,6 +77,11 @@ impl Environment {
             .filter_map(|(name, value)| Some((name, value.as_deref()?)))
     }
 
+    pub(crate) fn values(&mut self) -> impl Iterator<Item = &mut String> {
+        let all = [&mut self.path, &mut self.lang, &mut self.tz];
+        all.into_iter().flatten()
+    }
+
     fn bytes(&self) -> usize {
         self.variables().map(|(_, value)| value.len()).sum()
     }

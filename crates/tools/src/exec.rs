@@ -121,7 +121,7 @@ impl ExecTool {
         let mut path = None;
         for (name, value) in context.environment.iter().flat_map(|it| it.variables()) {
             if name == "PATH" {
-                // What runs unasked are the server's own programs.
+                // A command that only reads runs unasked, with the server's own programs.
                 if reads {
                     continue;
                 }

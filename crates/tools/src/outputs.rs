@@ -4,7 +4,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use samovar_core::{CallId, SessionId};
@@ -66,9 +66,7 @@ impl OutputStore {
         }
         files.sort_unstable();
         let over = (files.len() + 1).saturating_sub(MAX_FILES);
-        files[..over]
-            .iter()
-            .try_for_each(|(_, file)| fs::remove_file(file))
+        files[..over].iter().try_for_each(|(_, file)| remove(file))
     }
 
     /// Removes those of a session.
@@ -77,7 +75,7 @@ impl OutputStore {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             if entry.file_name().to_string_lossy().starts_with(&start) {
-                fs::remove_file(entry.path())?;
+                remove(&entry.path())?;
             }
         }
         Ok(())
@@ -90,6 +88,14 @@ impl OutputStore {
         let file = name.strip_prefix(PREFIX).unwrap_or(name);
         let place = self.jail.place(file).map_err(|_| gone())?;
         Ok(self.jail.open_file(&place).map_err(|_| gone())?)
+    }
+}
+
+/// Removes a file, unless another has done so.
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

@@ -74,13 +74,15 @@ impl Changes {
     fn forget_some(&self, session: &SessionId, turns: Option<Vec<TurnId>>) -> Future<'static, ()> {
         let (workspace, session) = (self.0.clone(), session.clone());
         let work = move || {
-            if let (Some(outputs), None) = (workspace.outputs(), &turns) {
-                outputs.forget(&session)?;
-            }
-            match workspace.undo() {
+            let outputs = match (workspace.outputs(), &turns) {
+                (Some(outputs), None) => outputs.forget(&session),
+                (None, _) | (_, Some(_)) => Ok(()),
+            };
+            let undo = match workspace.undo() {
                 Some(undo) => undo.forget(&session, turns.as_deref()),
                 None => Ok(()),
-            }
+            };
+            outputs.and(undo)
         };
         Box::pin(async move {
             // They are of no use any more, and go when they are old.

@@ -78,6 +78,10 @@ pub(crate) fn foreign_keys(data: &[u8]) {
         matches!(foreign(text), Cow::Borrowed(_)),
         foreign(text) == text
     );
+    // In a longer word it is no key.
+    if text.contains(KEY) {
+        return;
+    }
     let (before, after) = text.split_at(text_place(text));
     let text = format!("{before} {KEY} {after}");
     let shown = foreign(&text);

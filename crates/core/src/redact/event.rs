@@ -118,14 +118,20 @@ impl Redactor {
     }
 
     fn redact_posted(&self, posted: &mut Posted) {
-        let environment = posted.environment().map(|it| Environment::clone(it));
-        let context = posted.context().map(serde_json::to_value);
-        let Some(Ok(mut context)) = context else {
+        if posted.is_empty() {
             return;
-        };
-        self.redact_value(&mut context);
+        }
+        let environment = posted.environment().map(|environment| {
+            let mut environment = Environment::clone(environment);
+            environment.values().for_each(|value| self.redact_in(value));
+            environment
+        });
+        let context = posted.context().map(serde_json::to_value);
         // Still the same texts; should they be too long now, nothing of them is shown.
-        let context = serde_json::from_value(context).ok();
+        let context = context.and_then(Result::ok).and_then(|mut context| {
+            self.redact_value(&mut context);
+            serde_json::from_value(context).ok()
+        });
         let mode = posted.mode().map(str::to_owned);
         let again = Posted::new(context, mode).and_then(|posted| match environment {
             Some(environment) => posted.with_environment(environment),

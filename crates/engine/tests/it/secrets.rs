@@ -1,5 +1,6 @@
 //! Keys of this process in everything that goes through a session.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
@@ -75,6 +76,9 @@ fn texts(value: &Value, out: &mut String) {
     }
 }
 
+/// The beginning of the key.
+static PART: LazyLock<&str> = LazyLock::new(|| &KEY[..KEY.len() - 4]);
+
 /// What a provider gives with a thought, and wants back with the very same words.
 const SIGNATURE: &str = "a signature of the thought";
 
@@ -96,6 +100,14 @@ fn repeats(text: &str) -> Reply {
     reply.and_call("echo", json!({"words": text, "depth": [{text: 1}]}))
 }
 
+fn report(last: &str) -> Progress {
+    Progress {
+        elapsed_ms: 1,
+        output_bytes: 1,
+        last: last.to_owned(),
+    }
+}
+
 /// What a reader, the history, the model and a client's error have after a person, a model, a tool
 /// and a model's server have all said a text.
 async fn sinks(text: &str) -> Vec<(&'static str, String)> {
@@ -109,14 +121,13 @@ async fn sinks(text: &str) -> Vec<(&'static str, String)> {
         let found = found.clone();
         async move {
             for last in found.split('\u{2}') {
-                context.progress.show(Progress {
-                    elapsed_ms: 1,
-                    output_bytes: 1,
-                    last: last.to_owned(),
-                });
+                context.progress.show(report(last));
                 // Each is shown before the call is over.
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
+            // A key that is not written to its end.
+            context.progress.show(report(&PART));
+            tokio::time::sleep(Duration::from_millis(1)).await;
             ToolReply::Closed(Outcome::failed(found))
         }
     });
@@ -191,6 +202,7 @@ async fn a_key_of_ours_reaches_neither_journal_history_stream_model_nor_error() 
             assert!(!content.contains(needle), "{sink} has {name}: {content}");
         }
         assert!(content.contains("[redacted: K]"), "{sink}");
+        assert!(!content.contains(*PART), "{sink}: {content}");
         assert!(!content.contains(SIGNATURE), "{sink}");
     }
 }

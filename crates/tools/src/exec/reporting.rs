@@ -44,9 +44,10 @@ impl Latest {
         let output_bytes = held.bytes;
         let is_cut = output_bytes > held.last.len() as u64;
         let mut last: &[u8] = held.last.make_contiguous();
-        if is_cut && let Some(end) = last.iter().position(|byte| *byte == b'\n') {
-            // What is left of a line may be the rest of a sequence.
-            last = &last[end + 1..];
+        if is_cut {
+            // What is left of a line may be the rest of a sequence or of a key.
+            let end = last.iter().position(|byte| b"\r\n".contains(byte));
+            last = &last[end.map_or(MAX_PROGRESS_BYTES, |end| end + 1)..];
         }
         Progress {
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
@@ -125,6 +126,7 @@ mod tests {
         assert!(last.starts_with("line ") && last.ends_with("line 999\n"));
         assert!((MAX_HELD - 20..=MAX_HELD).contains(&last.len()));
         latest.add(&[b'x'; 3 * MAX_HELD]);
-        assert_eq!(latest.progress(Duration::ZERO).last.len(), MAX_HELD);
+        let shown = latest.progress(Duration::ZERO).last;
+        assert_eq!(shown.len(), MAX_HELD - MAX_PROGRESS_BYTES);
     }
 }

@@ -181,8 +181,8 @@ impl Case<'_> {
         let content = observed.files.get(path).map_or("", String::as_str);
         // If a digit follows, it is another attempt's.
         let is_whole = |at: &usize| {
-            let behind = content.get(at + wanted.len()..).unwrap_or_default();
-            !behind.starts_with(|next: char| next.is_ascii_digit())
+            let rest = content.get(at + wanted.len()..).unwrap_or_default();
+            !rest.starts_with(|next: char| next.is_ascii_digit())
         };
         let places = content.match_indices(wanted).map(|(at, _)| at);
         let times = places.filter(is_whole).count();

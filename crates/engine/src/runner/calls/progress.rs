@@ -54,6 +54,9 @@ impl Calls<'_> {
         // Before it is cut: the end of a key would not be found.
         redact::own().redact_kind(&mut kind);
         if let Kind::CallProgress { progress, .. } = &mut kind {
+            // Nor would the beginning of one that is not written to its end.
+            let last = std::mem::take(&mut progress.last);
+            progress.last = redact::Tail::default().push(&redact::own(), last);
             let begin = progress.last.len().saturating_sub(MAX_PROGRESS_BYTES);
             let begin = progress.last.ceil_char_boundary(begin);
             progress.last.drain(..begin);
