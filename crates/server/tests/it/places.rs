@@ -81,7 +81,11 @@ async fn without_a_place_probes_are_answered_and_others_are_told_to_come_again()
 // proves TL-13
 #[tokio::test]
 async fn the_oldest_connection_that_has_sent_nothing_gives_its_place_up() {
-    let app = app_with(3).await;
+    let builder = AppBuilder::new().with(|config| {
+        config.max_connections = 3;
+        config.slow_client = Duration::from_secs(3);
+    });
+    let app = builder.start(Vec::<Rule>::new()).await;
     let mut kept = kept(&app).await;
     let mut silent = [
         connect(app.address()).await,

@@ -32,11 +32,15 @@ async fn served(dir: &TempDir) {
     stores.closed();
 }
 
-fn lack(opened: Result<Stores, OpenError>) -> Option<Missing> {
+/// What stores lack; those that lack nothing are closed, so that they can be opened again at once.
+async fn lack(opened: Result<Stores, OpenError>) -> Option<Missing> {
     match opened {
         Err(OpenError::Missing { missing, .. }) => Some(missing),
         Err(other) => panic!("{other}"),
-        Ok(_) => None,
+        Ok(stores) => {
+            stores.close().await;
+            None
+        }
     }
 }
 
@@ -70,7 +74,7 @@ async fn a_directory_from_before_generations_opens_as_ever_and_has_one_from_then
         store,
         lack: lack_of,
     };
-    assert_eq!(lack(opened(&dir).await), Some(missing));
+    assert_eq!(lack(opened(&dir).await).await, Some(missing));
 }
 
 /// Flips a bit of the generation wherever a store has it.
@@ -94,7 +98,7 @@ async fn a_changed_stamp_is_written_again_and_nothing_is_set_aside() {
         let dir = TempDir::new().unwrap();
         served(&dir).await;
         flip_stamp(&dir, name);
-        assert_eq!(lack(opened(&dir).await), None, "{name}");
+        assert_eq!(lack(opened(&dir).await).await, None, "{name}");
         served(&dir).await;
         let found = survey(&data_dir(&dir), &Run::default(), false, None).await;
         let (journal, history) = found.unwrap();
@@ -167,7 +171,7 @@ async fn a_fix_that_fails_leaves_the_start_refused() {
             !failed.to_string().contains("it was not changed"),
             "{failed}"
         );
-        let lack = lack(opened(&dir).await).map(|missing| missing.lack);
+        let lack = lack(opened(&dir).await).await.map(|missing| missing.lack);
         assert_eq!(lack, Some(Lack::Gone), "{gone}");
     }
 }
