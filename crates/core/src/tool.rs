@@ -219,7 +219,7 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// A caller of whom nothing else is known.
+    /// A caller about which the tool needs to know no more.
     pub fn new(session: SessionId, turn: TurnId, agent: AgentPath, key: CallId) -> Self {
         Self {
             session,

@@ -172,7 +172,7 @@ pub(super) fn shows_hidden(view: &View, settings: &CageSettings) -> Option<PathB
     real.find(|path| shown().any(|shown| path.starts_with(shown)))
 }
 
-/// The names in a path; a root is none.
+/// The names in a path, without the root.
 fn parts(path: &Path) -> VecDeque<OsString> {
     let parts = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
