@@ -84,7 +84,8 @@ pub enum Kind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
     },
-    /// The session's model, title or approval level changed, or text from outside came into it.
+    /// The session's model, title or approval level changed, text from outside came into it, or
+    /// something was learned about its model's window.
     SessionChanged {
         /// The new model, by its requested name; `None` if unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +102,9 @@ pub enum Kind {
         /// Whether text from outside may be in it from now on (TL-10).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         tainted: bool,
+        /// What is known of the model's window from now on; it stands alone (AS-15).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<ContextLimit>,
     },
     /// The session was deleted; none of its data may reappear (AS-19).
     SessionClosed,
@@ -267,6 +271,16 @@ pub enum Kind {
         /// How far it is.
         progress: Progress,
     },
+    /// A model's server says how far it is with reading the prompt, before it answers. No part of the
+    /// message that it leads to.
+    PromptProgress {
+        /// The message with the answer.
+        message: MessageId,
+        /// Tokens that it has read.
+        read: u64,
+        /// Tokens of the whole prompt.
+        total: u64,
+    },
     /// A call has its outcome, from whatever source.
     CallClosed {
         /// The call.
@@ -336,6 +350,7 @@ impl Kind {
             Self::CallApproved { .. } => "call_approved",
             Self::CallStarted { .. } => "call_started",
             Self::CallProgress { .. } => "call_progress",
+            Self::PromptProgress { .. } => "prompt_progress",
             Self::CallClosed { .. } => "call_closed",
             Self::UiEvent { .. } => "ui_event",
             Self::StateChanged { .. } => "state_changed",
@@ -377,7 +392,8 @@ impl Kind {
             Self::MessageStarted { message, .. }
             | Self::Delta { message, .. }
             | Self::PartAdded { message, .. }
-            | Self::CallProgress { message, .. } => Group::Live(message),
+            | Self::CallProgress { message, .. }
+            | Self::PromptProgress { message, .. } => Group::Live(message),
             Self::MessageFinished { .. } => Group::Message,
             Self::ApprovalAsked { .. }
             | Self::CallApproved { .. }
@@ -413,7 +429,8 @@ impl Kind {
             | Self::MessageStarted { .. }
             | Self::Delta { .. }
             | Self::PartAdded { .. }
-            | Self::CallProgress { .. } => true,
+            | Self::CallProgress { .. }
+            | Self::PromptProgress { .. } => true,
             Self::SessionClosed
             | Self::StepReset { .. }
             | Self::EventsLost { .. }
@@ -463,14 +480,74 @@ impl Entry {
     }
 }
 
-/// How much a model's window holds, learned from a prompt that it refused (AS-15).
+/// How much a model's window holds, as far as that is known (AS-15).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextLimit {
     /// The model, by its canonical name.
     pub model: String,
-    /// Tokens as the server estimates them before a call: the limit that the provider named,
-    /// corrected by how far the estimate was from the provider's count.
+    /// Tokens, as the model's server counts them.
     pub tokens: u64,
+    /// How many of those a thousand estimated ones are. In logs older than this field the limit is in
+    /// estimated tokens.
+    #[serde(default = "per_mille", skip_serializing_if = "is_per_mille")]
+    pub per_mille: u32,
+    /// How it is known.
+    #[serde(default, skip_serializing_if = "LimitSource::is_refusal")]
+    pub source: LimitSource,
+    /// What a person or the server's list named then; another number there replaces this limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named: Option<u64>,
+}
+
+impl ContextLimit {
+    /// The limit that a refusal reveals, where the estimate is right.
+    pub fn new(model: impl Into<String>, tokens: u64) -> Self {
+        Self {
+            model: model.into(),
+            tokens,
+            per_mille: per_mille(),
+            source: LimitSource::Refusal,
+            named: None,
+        }
+    }
+}
+
+/// How a window's limit is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitSource {
+    /// A prompt was refused.
+    #[default]
+    Refusal,
+    /// A prompt was refused in words that do not say why, and half of it may be taken.
+    Guess,
+    /// The server's list of models names it.
+    List,
+    /// A person set it.
+    Setting,
+    /// The server counted less of a longer prompt, so it reads only a part.
+    SilentCut,
+    /// A guess was wrong: nothing is known.
+    Nothing,
+}
+
+impl LimitSource {
+    fn is_refusal(&self) -> bool {
+        *self == Self::Refusal
+    }
+}
+
+/// The ratio of an estimate that is right.
+fn per_mille() -> u32 {
+    1000
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape that serde calls"
+)]
+fn is_per_mille(number: &u32) -> bool {
+    *number == per_mille()
 }
 
 /// What a delta adds to its part.

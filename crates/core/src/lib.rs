@@ -42,7 +42,7 @@ pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use command::{Accepted, Action, Command, Delivery, Sender};
 pub use error::{Code, Error};
 pub use event::{
-    Author, Bounds, ContextLimit, Entry, Event, FinishReason, Kind, Limits, Reminders,
+    Author, Bounds, ContextLimit, Entry, Event, FinishReason, Kind, LimitSource, Limits, Reminders,
 };
 pub use file_changes::FileChanges;
 pub use history::History;

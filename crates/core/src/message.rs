@@ -1,6 +1,7 @@
 //! Messages. A message is a list of parts, never one string.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::id::{CallId, MessageId};
@@ -240,16 +241,43 @@ impl ToolCall {
         }
     }
 
-    /// Parses a model's arguments; an empty text means no arguments. JSON nested deeper than
-    /// [`MAX_ARGS_DEPTH`] stays text: it could be stored, but not be read back.
+    /// Parses a model's arguments; an empty text or `null` means none, and an object may be repeated,
+    /// or be JSON in a string. JSON nested deeper than [`MAX_ARGS_DEPTH`] stays text: it could be
+    /// stored, but not be read back.
     pub fn parse_args(raw: &str) -> Value {
-        if raw.trim().is_empty() {
-            return Value::Object(Map::new());
-        }
-        match crate::json::read(raw.as_bytes()) {
-            Ok(Value::Object(args)) if is_shallow(&args, MAX_ARGS_DEPTH) => Value::Object(args),
-            Ok(_) | Err(_) => Value::String(raw.to_owned()),
-        }
+        read_args(raw).unwrap_or_else(|| Value::String(raw.to_owned()))
+    }
+}
+
+/// The arguments in a text: an object, nothing or `null`, which mean none, either of them once more as
+/// JSON in a string, or the same object several times.
+fn read_args(raw: &str) -> Option<Value> {
+    if raw.trim().is_empty() {
+        return Some(Value::Object(Map::new()));
+    }
+    match crate::json::read(raw.as_bytes()) {
+        Ok(Value::Object(args)) => is_shallow(&args, MAX_ARGS_DEPTH).then_some(Value::Object(args)),
+        Ok(Value::Null) => Some(Value::Object(Map::new())),
+        Ok(Value::String(inner)) => match crate::json::read(inner.as_bytes()) {
+            Ok(Value::Object(_)) => read_args(&inner),
+            Ok(_) | Err(_) => None,
+        },
+        Ok(_) => None,
+        Err(_) => read_args(only_object(raw)?),
+    }
+}
+
+/// The one object in a text that has several: the same one each time, or an empty one before it.
+fn only_object(raw: &str) -> Option<&str> {
+    let objects = serde_json::Deserializer::from_str(raw).into_iter::<&RawValue>();
+    let objects: Vec<&RawValue> = objects.collect::<Result<_, _>>().ok()?;
+    let said = objects.iter().map(|object| object.get());
+    let mut said: Vec<&str> = said.filter(|object| *object != "{}").collect();
+    said.dedup();
+    match said.as_slice() {
+        [] => Some("{}"),
+        [one] if objects.len() > 1 => Some(one),
+        _ => None,
     }
 }
 

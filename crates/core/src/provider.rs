@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::Future;
 use crate::budget::Price;
 use crate::error::{Error, FaultCode};
+use crate::event::LimitSource;
 use crate::message::{Message, Usage};
 use crate::tool::ToolSpec;
 
@@ -114,6 +115,13 @@ pub enum ProviderEvent {
         /// State that must be sent back verbatim with this call.
         provider_state: Option<Value>,
     },
+    /// The server is reading the prompt: no part of the answer.
+    PromptProgress {
+        /// Tokens that it has read, or had in its cache.
+        read: u64,
+        /// Tokens of the whole prompt.
+        total: u64,
+    },
     /// The answer is complete; no event follows.
     MessageComplete {
         /// The provider's own word.
@@ -131,6 +139,8 @@ pub enum ProviderEvent {
         retry_after: Option<Duration>,
         /// The numbers of a [`FaultCode::ContextFull`], as far as the server named them.
         context: ContextNumbers,
+        /// Whether the same request gets the same failure for sure.
+        is_final: bool,
     },
 }
 
@@ -141,8 +151,12 @@ pub struct ContextNumbers {
     pub used: Option<u64>,
     /// How long it may be.
     pub limit: Option<u64>,
+    /// By how much the prompt is too long.
+    pub excess: Option<u64>,
     /// Whether `used` has the tokens that are reserved for the answer in it.
     pub has_answer: bool,
+    /// Whether a refusal that says nothing of the kind may be about the prompt's length.
+    pub may_be_full: bool,
 }
 
 /// An answer as it arrives: each item holds the events of one read of the socket, so that they can
@@ -179,8 +193,19 @@ pub struct Model {
     pub route: String,
     /// What kind of model it is.
     pub kind: ModelKind,
+    /// How much its window holds, as far as its server's list or a person says so.
+    pub window: Option<Window>,
     /// The provider that answers for it.
     pub provider: Arc<dyn Provider>,
+}
+
+/// How much a model's window holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Window {
+    /// Tokens, as the model's server counts them; at least 1.
+    pub tokens: u64,
+    /// How that is known.
+    pub source: LimitSource,
 }
 
 impl Model {

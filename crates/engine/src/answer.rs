@@ -11,11 +11,16 @@ use samovar_core::{
 };
 use serde_json::{Map, Value};
 
+/// How often the progress of one prompt is shown, at most.
+const PROGRESS_STEPS: u64 = 50;
+
 /// A message under construction.
 pub(crate) struct Answer {
     id: MessageId,
     model: String,
     is_started: bool,
+    /// How much of the prompt the server was said to have read, in [`PROGRESS_STEPS`].
+    share: u64,
     parts: Vec<Part>,
     /// Where the calls are, by the provider's id for them.
     calls: HashMap<String, OpenCall>,
@@ -44,6 +49,7 @@ impl Answer {
             id,
             model,
             is_started: false,
+            share: 0,
             parts: Vec::new(),
             calls: HashMap::new(),
             redactor: redact::own(),
@@ -100,6 +106,7 @@ impl Answer {
     pub(crate) fn take(&mut self, said: ProviderEvent, ids: &dyn Ids, out: &mut Vec<Kind>) {
         match said {
             ProviderEvent::TextDelta(text) => self.text(text, out),
+            ProviderEvent::PromptProgress { read, total } => self.progress(read, total, out),
             ProviderEvent::ReasoningDelta(text) => self.reasoning(text, out),
             ProviderEvent::ReasoningEnd { provider_state } => {
                 self.let_go(out);
@@ -126,6 +133,20 @@ impl Answer {
             ProviderEvent::MessageComplete { .. } | ProviderEvent::Failed { .. } => {
                 self.let_go(out);
             }
+        }
+    }
+
+    /// Shows how far the server is with the prompt, a fiftieth at a time at most.
+    fn progress(&mut self, read: u64, total: u64, out: &mut Vec<Kind>) {
+        let share = read.saturating_mul(PROGRESS_STEPS) / total.max(1);
+        if !self.is_started && share > self.share {
+            self.share = share;
+            let message = self.id.clone();
+            out.push(Kind::PromptProgress {
+                message,
+                read,
+                total,
+            });
         }
     }
 

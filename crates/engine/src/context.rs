@@ -4,23 +4,25 @@
 use std::sync::Arc;
 
 use samovar_core::provider::ContextNumbers;
-use samovar_core::{ContextLimit, Event, Kind, Message, MessageId, Part, Prompt, Role, Seq};
-use serde_json::Value;
+use samovar_core::{
+    ContextLimit, Event, Kind, LimitSource, Message, MessageId, Part, Prompt, Role, Seq,
+};
 
 use crate::log::weight;
 use crate::projection;
 
+mod estimate;
 #[cfg(test)]
 mod tests;
 
-/// Bytes of text in one token, about: English has more, digits and other scripts have less.
-const BYTES_PER_TOKEN: u64 = 3;
 /// Tokens that a message or a tool takes besides its text.
 const FRAME: u64 = 8;
 /// What is left of an old result that is shortened, in tokens.
 const SHORT: u64 = 160;
 /// What is left of the newest results at least, in tokens each.
 const SHORTEST: u64 = 64;
+/// Growth of a conversation that no estimate can be wrong about, in bytes.
+const SURE_GROWTH: usize = 2048;
 /// The note in place of an omitted part.
 const LEFT_OUT: &str = "bytes are left out here to save room; read again what you need of them";
 
@@ -63,6 +65,19 @@ pub(crate) struct Transcript {
     limit: Option<ContextLimit>,
     /// Where the log names the limit; 0 for one out of the history.
     limit_at: Seq,
+    /// The answer that says most about the window.
+    read: Option<Reading>,
+}
+
+/// What an answer says about how much of a prompt its model's server reads.
+#[derive(Clone, Debug)]
+struct Reading {
+    model: String,
+    /// Tokens of the prompt, as the server counts them.
+    input: u64,
+    /// Where the window began, and how many bytes of conversation the prompt had.
+    before: usize,
+    bytes: usize,
 }
 
 impl Transcript {
@@ -81,6 +96,7 @@ impl Transcript {
             opening: None,
             limit,
             limit_at: Seq::default(),
+            read: None,
         }
     }
 
@@ -106,11 +122,7 @@ impl Transcript {
         if let Some(message) = projection::message_of(event) {
             self.push(Arc::new(message));
         }
-        if let Kind::StepReset {
-            context: Some(limit),
-            ..
-        } = &event.kind
-        {
+        if let Some(limit) = projection::limit_in(&event.kind) {
             (self.limit, self.limit_at) = (Some(limit.clone()), event.seq);
         }
     }
@@ -124,7 +136,36 @@ impl Transcript {
 
     /// What is known about the window of a model.
     pub(crate) fn limit(&self, model: &str) -> Option<&ContextLimit> {
-        self.limit.as_ref().filter(|limit| limit.model == model)
+        let is_known =
+            |limit: &&ContextLimit| limit.model == model && limit.source != LimitSource::Nothing;
+        self.limit.as_ref().filter(is_known)
+    }
+
+    /// Whether a prompt is longer than every one that this model has answered here.
+    pub(crate) fn is_longest(&self, model: &str) -> bool {
+        let read = self.read.as_ref().filter(|read| read.model == model);
+        read.is_none_or(|read| read.bytes < self.bytes)
+    }
+
+    /// Takes in how many tokens of the prompt a server counted that has just answered. Returns the limit
+    /// of one that reads only a part: it counted fewer tokens of a prompt that only grew.
+    pub(crate) fn has_read(&mut self, model: &str, input: u64) -> Option<ContextLimit> {
+        let reading = Reading {
+            model: model.to_owned(),
+            input,
+            before: self.before,
+            bytes: self.bytes,
+        };
+        let last = self.read.replace(reading)?;
+        let is_same = last.model == model && last.before == self.before;
+        let has_grown = self.bytes >= last.bytes + last.bytes / 4 + SURE_GROWTH;
+        // Some servers count only what was not in their cache, which may be anything.
+        let is_cap =
+            input <= last.input && input >= last.input / 4 * 3 && input >= SURE_GROWTH as u64 / 4;
+        (is_same && has_grown && is_cap).then(|| ContextLimit {
+            source: LimitSource::SilentCut,
+            ..ContextLimit::new(model, last.input)
+        })
     }
 
     /// Moves the window before a new turn, and adds the message that begins it.
@@ -229,8 +270,8 @@ impl Transcript {
             Some(limit) => {
                 let answer = (limit.tokens / 4).max(1).min(u64::from(prompt.max_tokens));
                 prompt.max_tokens = u32::try_from(answer).unwrap_or(u32::MAX);
-                let taken = size_of_frame(&prompt) + answer;
-                fit(window, turn, limit.tokens.saturating_sub(taken))
+                let room = estimated(limit.tokens - answer, limit.per_mille);
+                fit(window, turn, room.saturating_sub(size_of_frame(&prompt)))
             }
             None => window,
         };
@@ -238,26 +279,73 @@ impl Transcript {
     }
 }
 
-/// The limit that a refused prompt reveals: the provider's own, in our estimate's tokens. At least an
-/// eighth less than what was asked for, so that each refusal makes the next request smaller. Numbers
-/// that are far from the estimate are not about this prompt.
-pub(crate) fn revealed(prompt: &Prompt, numbers: ContextNumbers) -> u64 {
+/// Tokens as a server counts them in estimated ones, where it counts `per_mille` for a thousand.
+fn estimated(tokens: u64, per_mille: u32) -> u64 {
+    let tokens = u128::from(tokens) * 1000 / u128::from(per_mille.max(1));
+    u64::try_from(tokens).unwrap_or(u64::MAX)
+}
+
+/// The other way round.
+fn counted(tokens: u64, per_mille: u64) -> u64 {
+    let tokens = u128::from(tokens) * u128::from(per_mille) / 1000;
+    u64::try_from(tokens).unwrap_or(u64::MAX)
+}
+
+/// The limit that a refused prompt reveals, with the ratio of the server's count to the estimate. At
+/// least an eighth less than what was asked for, so that each refusal makes the next request smaller.
+/// Numbers that are far from the estimate are not about this prompt.
+pub(crate) fn revealed(
+    model: &str,
+    prompt: &Prompt,
+    numbers: ContextNumbers,
+    known: Option<&ContextLimit>,
+) -> ContextLimit {
+    let own = size(prompt);
+    let asked = own + u64::from(prompt.max_tokens);
+    let said_of = if numbers.has_answer { asked } else { own };
+    let known = known.map_or(1000, |limit| limit.per_mille.into());
+    let is_near = |used: &u64| (said_of / 4..=said_of.saturating_mul(4)).contains(used);
+    let unnamed = counted(asked / 4 * 3, known);
+    let (tokens, per_mille, base) = match (numbers.limit, numbers.used.filter(is_near)) {
+        (Some(limit), Some(used)) => (limit, used * 1000 / said_of.max(1), said_of),
+        (Some(limit), None) if numbers.used.is_none() => (limit.min(unnamed), known, asked),
+        (_, _) => match numbers.excess {
+            Some(excess) => (counted(asked, known).saturating_sub(excess), known, asked),
+            None => (unnamed, known, asked),
+        },
+    };
+    let most = counted(base - base / 8, per_mille);
+    ContextLimit {
+        per_mille: u32::try_from(per_mille.max(1)).unwrap_or(u32::MAX),
+        ..ContextLimit::new(model, tokens.min(most))
+    }
+}
+
+/// The limit to try after a refusal that does not say why: half of what was asked for.
+pub(crate) fn guessed(model: &str, prompt: &Prompt, known: Option<&ContextLimit>) -> ContextLimit {
+    let per_mille = known.map_or(1000, |limit| limit.per_mille);
     let asked = size(prompt) + u64::from(prompt.max_tokens);
-    let counted = if numbers.has_answer {
-        asked
-    } else {
-        size(prompt)
-    };
-    let unnamed = asked / 4 * 3;
-    let (named, counted) = match (numbers.limit, numbers.used) {
-        (Some(limit), Some(used)) if (counted / 4..=counted.saturating_mul(4)).contains(&used) => {
-            let scaled = u128::from(counted) * u128::from(limit) / u128::from(used.max(1));
-            (u64::try_from(scaled).unwrap_or(u64::MAX), counted)
-        }
-        (Some(limit), None) => (limit.min(unnamed), asked),
-        (_, _) => (unnamed, asked),
-    };
-    named.min(counted - counted / 8)
+    ContextLimit {
+        per_mille,
+        source: LimitSource::Guess,
+        ..ContextLimit::new(model, counted(asked / 2, per_mille.into()))
+    }
+}
+
+/// The ratio of a server's count of a prompt to the estimate of it, where the known one is so wrong
+/// that a prompt may become too long, or uses too little of the window. It changes seldom: each change
+/// may move the beginning of the window.
+pub(crate) fn learned(limit: &ContextLimit, estimated: u64, input: u64) -> Option<u32> {
+    let ratio = u128::from(input) * 1000 / u128::from(estimated.max(1));
+    let ratio = u32::try_from(ratio).ok()?;
+    // A server that counts only what was not in its cache says nothing.
+    if !(250..=8000).contains(&ratio) {
+        return None;
+    }
+    let known = limit.per_mille;
+    let is_too_low = ratio > known + known / 16;
+    let is_too_high = ratio < known / 10 * 7;
+    (is_too_low || is_too_high).then(|| ratio + ratio / 16)
 }
 
 /// Whether a request is smaller than another, with what it reserves for the answer.
@@ -278,44 +366,34 @@ pub(crate) fn size(prompt: &Prompt) -> u64 {
 
 /// The estimated size of a prompt without the conversation.
 fn size_of_frame(prompt: &Prompt) -> u64 {
-    let layers = prompt.layers.iter().map(|layer| layer.text.len());
-    let tools = prompt
-        .tools
+    let layers = prompt
+        .layers
         .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + length(&tool.parameters));
+        .map(|layer| estimate::of_text(&layer.text));
+    let tools = prompt.tools.iter().map(|tool| {
+        let words = estimate::of_text(&tool.name) + estimate::of_text(&tool.description);
+        words + estimate::of_value(&tool.parameters)
+    });
     layers.chain(tools).map(in_tokens).sum()
 }
 
 /// The estimated size of a message, in tokens.
 pub(crate) fn tokens(message: &Message) -> u64 {
     let parts = message.parts.iter().map(|part| match part {
-        Part::Text { text } => text.len(),
+        Part::Text { text } => estimate::of_text(text),
         Part::Reasoning {
             text,
             provider_state,
-        } => text.len() + provider_state.as_ref().map_or(0, length),
-        Part::Call(call) => call.name.len() + length(&call.args),
-        Part::Outcome { outcome, .. } => outcome.text.len(),
+        } => estimate::of_text(text) + provider_state.as_ref().map_or(0, estimate::of_value),
+        Part::Call(call) => estimate::of_text(&call.name) + estimate::of_value(&call.args),
+        Part::Outcome { outcome, .. } => estimate::of_text(&outcome.text),
         Part::Data { .. } => 0,
     });
     in_tokens(parts.sum())
 }
 
-fn in_tokens(bytes: usize) -> u64 {
-    (bytes as u64).div_ceil(BYTES_PER_TOKEN) + FRAME
-}
-
-/// The length of a value as JSON text, about.
-fn length(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 6,
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| length(item) + 1).sum::<usize>() + 2,
-        Value::Object(map) => {
-            let fields = map.iter().map(|(key, value)| key.len() + 4 + length(value));
-            fields.sum::<usize>() + 2
-        }
-    }
+fn in_tokens(hundredths: u64) -> u64 {
+    hundredths.div_ceil(100) + FRAME
 }
 
 /// Makes a conversation, whose last turn begins at `turn`, fit into `room` tokens: old large results
@@ -323,14 +401,16 @@ fn length(value: &Value) -> usize {
 /// which keeps its first message; then its newest results become short.
 /// What leaves is rounded up to a quarter of the room, so that the beginning stays the same for many
 /// steps. A conversation of one long user's message stays too long.
-fn fit(mut messages: Vec<Arc<Message>>, turn: usize, room: u64) -> Vec<Arc<Message>> {
+fn fit(messages: Vec<Arc<Message>>, turn: usize, room: u64) -> Vec<Arc<Message>> {
+    // Each is read once, however often it is looked at.
+    let mut messages: Vec<_> = messages.into_iter().map(Sized::new).collect();
     let mut over = excess(&messages, room);
     let newest = last(&messages, |message| message.role != Role::Tool);
     for message in &mut messages[..newest] {
         if over == 0 {
-            return messages;
+            return whole(messages);
         }
-        over = over.saturating_sub(shorten(message, SHORT));
+        over = over.saturating_sub(message.shorten(SHORT));
     }
     let over = excess(&messages, room);
     let (from, over) = skip(&messages[..turn], Role::User, over);
@@ -341,22 +421,32 @@ fn fit(mut messages: Vec<Arc<Message>>, turn: usize, room: u64) -> Vec<Arc<Messa
         messages.drain(1..=calls);
     }
     shorten_newest(&mut messages, room);
-    messages
+    whole(messages)
+}
+
+/// A message with its estimated size.
+struct Sized {
+    message: Arc<Message>,
+    tokens: u64,
+}
+
+fn whole(messages: Vec<Sized>) -> Vec<Arc<Message>> {
+    messages.into_iter().map(|sized| sized.message).collect()
 }
 
 /// How many tokens a conversation has too many, rounded up to a quarter of the room.
-fn excess(messages: &[Arc<Message>], room: u64) -> u64 {
+fn excess(messages: &[Sized], room: u64) -> u64 {
     let step = (room / 4).max(1);
     sum(messages).saturating_sub(room).div_ceil(step) * step
 }
 
 /// How many messages must go from the front to save `over` tokens, in groups that begin with a role;
 /// and what is still to be saved.
-fn skip(messages: &[Arc<Message>], role: Role, mut over: u64) -> (usize, u64) {
+fn skip(messages: &[Sized], role: Role, mut over: u64) -> (usize, u64) {
     let mut from = 0;
     while over > 0 && from < messages.len() {
         let rest = messages[from + 1..].iter();
-        let next = from + 1 + rest.take_while(|message| message.role != role).count();
+        let next = from + 1 + rest.take_while(|sized| sized.message.role != role).count();
         over = over.saturating_sub(sum(&messages[from..next]));
         from = next;
     }
@@ -364,7 +454,7 @@ fn skip(messages: &[Arc<Message>], role: Role, mut over: u64) -> (usize, u64) {
 }
 
 /// Shares what room the other messages leave among the newest results.
-fn shorten_newest(messages: &mut [Arc<Message>], room: u64) {
+fn shorten_newest(messages: &mut [Sized], room: u64) {
     let newest = last(messages, |message| message.role != Role::Tool) + 1;
     let (others, results) = messages.split_at_mut(newest.min(messages.len()));
     if results.is_empty() || sum(others) + sum(results) <= room {
@@ -372,30 +462,42 @@ fn shorten_newest(messages: &mut [Arc<Message>], room: u64) {
     }
     let share = room.saturating_sub(sum(others)) / results.len() as u64;
     for result in results {
-        shorten(result, share.max(SHORTEST));
+        result.shorten(share.max(SHORTEST));
     }
 }
 
-fn last(messages: &[Arc<Message>], is: impl Fn(&Arc<Message>) -> bool) -> usize {
-    messages.iter().rposition(is).unwrap_or_default()
+fn last(messages: &[Sized], is: impl Fn(&Message) -> bool) -> usize {
+    let last = messages.iter().rposition(|sized| is(&sized.message));
+    last.unwrap_or_default()
 }
 
-fn sum(messages: &[Arc<Message>]) -> u64 {
-    messages.iter().map(|message| tokens(message)).sum()
+fn sum(messages: &[Sized]) -> u64 {
+    messages.iter().map(|sized| sized.tokens).sum()
 }
 
-/// Shortens a result to at most so many tokens; answers how many that saves.
-fn shorten(message: &mut Arc<Message>, to: u64) -> u64 {
-    let before = tokens(message);
-    if message.role != Role::Tool || before <= to {
-        return 0;
+impl Sized {
+    fn new(message: Arc<Message>) -> Self {
+        let tokens = tokens(&message);
+        Self { message, tokens }
     }
-    for part in &mut Arc::make_mut(message).parts {
-        if let Part::Outcome { outcome, .. } = part {
-            outcome.text = ends(&outcome.text, to.saturating_sub(FRAME) * BYTES_PER_TOKEN);
+
+    /// Shortens a result to at most so many tokens, about; answers how many that saves.
+    fn shorten(&mut self, to: u64) -> u64 {
+        let before = self.tokens;
+        if self.message.role != Role::Tool || before <= to {
+            return 0;
         }
+        for part in &mut Arc::make_mut(&mut self.message).parts {
+            if let Part::Outcome { outcome, .. } = part {
+                let length = outcome.text.len() as u64;
+                // As dense as the whole: a table of numbers has three times the tokens of prose.
+                let bytes = length * to.saturating_sub(FRAME) / (before - FRAME).max(1);
+                outcome.text = ends(&outcome.text, bytes);
+            }
+        }
+        self.tokens = tokens(&self.message);
+        before.saturating_sub(self.tokens)
     }
-    before.saturating_sub(tokens(message))
 }
 
 /// The beginning and the end of a text in at most so many bytes, with a note between them.

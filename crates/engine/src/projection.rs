@@ -81,11 +81,16 @@ fn change(event: &Event) -> Option<Change> {
             at,
         }),
         Kind::SessionChanged {
+            context: Some(context),
+            ..
+        } => Some(spent(Usage::default(), Some(context), event)),
+        Kind::SessionChanged {
             model,
             route,
             title,
             approval,
             tainted,
+            context: None,
         } => Some(Change::Set {
             model: model.clone(),
             route: route.clone(),
@@ -96,7 +101,7 @@ fn change(event: &Event) -> Option<Change> {
         }),
         Kind::SessionClosed => Some(Change::Close),
         Kind::TurnStarted { .. } | Kind::TurnFinished { .. } => of_turn(event),
-        Kind::StepReset { usage, context, .. } => Some(spent(*usage, context.as_ref())),
+        Kind::StepReset { usage, context, .. } => Some(spent(*usage, context.as_ref(), event)),
         Kind::MessageFinished {
             message,
             entry: Entry::Joined,
@@ -126,6 +131,7 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::CallApproved { .. }
         | Kind::UiEvent { .. }
         | Kind::CallProgress { .. }
+        | Kind::PromptProgress { .. }
         | Kind::CallStarted { .. }
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }
@@ -166,9 +172,19 @@ fn of_turn(event: &Event) -> Option<Change> {
     }
 }
 
-fn spent(usage: Usage, context: Option<&ContextLimit>) -> Change {
-    let context = context.cloned();
+/// What a call used, and what was learned about the window of the session's own agent; a called
+/// agent's conversation is another.
+fn spent(usage: Usage, context: Option<&ContextLimit>, event: &Event) -> Change {
+    let context = context.filter(|_| event.agent.depth() == 0).cloned();
     Change::Spent { usage, context }
+}
+
+/// What an event says about the room for a conversation.
+pub(crate) fn limit_in(kind: &Kind) -> Option<&ContextLimit> {
+    match kind {
+        Kind::StepReset { context, .. } | Kind::SessionChanged { context, .. } => context.as_ref(),
+        _ => None,
+    }
 }
 
 /// What the model calls used that these facts tell of.

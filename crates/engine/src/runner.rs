@@ -38,6 +38,7 @@ mod recovery;
 mod retry;
 mod stop;
 mod tainting;
+mod windows;
 
 pub(crate) use budget::unbudgeted;
 pub(crate) use delegate::Newborn;
@@ -161,6 +162,8 @@ pub(crate) struct Runner {
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
     pub(crate) patience: RetryTime,
+    /// The estimated size of the prompt that is asked, where the model's window is known.
+    pub(crate) asked: Option<u64>,
     /// Facts that are not kept yet. They are before anything touches the world.
     pub(crate) pending: Vec<Draft>,
     /// Who is told once the turn's end is kept.

@@ -333,6 +333,7 @@ impl Mailbox {
             title,
             approval,
             tainted: false,
+            context: None,
         };
         let draft = Draft::new(None, Author::User, changed);
         let kept = open.log.append(vec![draft]).await.map_err(refusal)?;

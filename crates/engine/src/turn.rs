@@ -61,7 +61,9 @@ pub struct Turn {
     /// Whether the attempt is void, so that its iteration starts again.
     is_void: bool,
     failures: u32,
-    empty_answers: u32,
+    void_answers: u32,
+    /// Whether the prompt was made shorter after a refusal that did not say why, and nothing came yet.
+    has_guessed: bool,
     reserved: u64,
     spent: Usage,
     /// What its calls cost so far.
@@ -167,7 +169,8 @@ impl Turn {
             attempt: 0,
             is_void: false,
             failures: 0,
-            empty_answers: 0,
+            void_answers: 0,
+            has_guessed: false,
             reserved: 0,
             spent: Usage::default(),
             bill: Bill::default(),
@@ -211,7 +214,7 @@ impl Turn {
                 ..
             } => {
                 if *iteration != self.iteration {
-                    self.empty_answers = 0;
+                    self.void_answers = 0;
                 }
                 (self.iteration, self.attempt) = (*iteration, *attempt);
                 self.reserved = *reserved_tokens;
@@ -219,7 +222,12 @@ impl Turn {
                 self.calls.clear();
                 (self.is_void, self.phase) = (false, Phase::Asking);
             }
-            Kind::StepReset { usage, code, .. } => self.void(*usage, *code),
+            Kind::StepReset {
+                usage,
+                code,
+                context,
+                ..
+            } => self.void(*usage, *code, context.is_some()),
             Kind::TurnContinued { in_a_row } => self.go_on(*in_a_row),
             Kind::MessageFinished {
                 message, situation, ..
@@ -238,6 +246,7 @@ impl Turn {
             | Kind::PartAdded { .. }
             | Kind::UiEvent { .. }
             | Kind::CallProgress { .. }
+            | Kind::PromptProgress { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
@@ -253,12 +262,15 @@ impl Turn {
         });
     }
 
-    fn void(&mut self, usage: Usage, code: Option<FaultCode>) {
+    fn void(&mut self, usage: Usage, code: Option<FaultCode>, gets_shorter: bool) {
         self.spent = self.spent.plus(usage);
+        if let Some(FaultCode::EmptyAnswer | FaultCode::BadResponse) = code {
+            self.void_answers += 1;
+        }
         match code {
-            Some(FaultCode::EmptyAnswer) => self.empty_answers += 1,
+            Some(FaultCode::ProviderRejected) if gets_shorter => self.has_guessed = true,
             // A shorter prompt is another question, and the window bounds how often it gets shorter.
-            Some(FaultCode::ContextFull) | None => {}
+            Some(FaultCode::ContextFull | FaultCode::EmptyAnswer) | None => {}
             Some(code) if code.is_provider() => self.failures += 1,
             Some(_) => {}
         }
@@ -269,6 +281,7 @@ impl Turn {
 
     fn answered(&mut self, message: &Message) {
         self.answer = Some(message.id.clone());
+        self.has_guessed = false;
         self.spent = self.spent.plus(message.usage.unwrap_or_default());
         self.reserved = 0;
         self.continuations = 0;

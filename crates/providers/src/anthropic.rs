@@ -12,48 +12,37 @@ mod request;
 mod thought;
 mod usage;
 
-use std::sync::Arc;
-
 use samovar_core::Prompt;
 
 use self::reply::Reply;
-use crate::dialect::Dialect;
-use crate::dialect::Reader;
+use crate::dialect::{Dialect, Reader, Request};
 use crate::endpoint::Endpoint;
-use crate::exchange::ModelCall;
 use crate::fingerprint::Fingerprint;
-use crate::http::Headers;
+use crate::habits::Habits;
 use crate::specs::ProviderSpec;
-
-const HEADERS: Headers = &[
-    ("accept", "text/event-stream"),
-    ("anthropic-version", "2023-06-01"),
-];
 
 /// The dialect Messages.
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "anthropic",
-    ask,
+    // The provider's own programs add `/v1` to the base URL that they are given, others want it to be
+    // there: both spellings are taken.
+    url: |endpoint| endpoint.root_url(&["v1", "messages"]),
+    headers: &[
+        ("accept", "text/event-stream"),
+        ("anthropic-version", "2023-06-01"),
+    ],
+    write,
     key_header: Some("x-api-key"),
     models: |endpoint| endpoint.root_url(&["v1", "models"]),
     reader: |spec| reader(spec, Fingerprint::new()),
 };
 
-fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> ModelCall {
-    let (body, answers) = match request::write(&endpoint, &prompt) {
-        Ok(request) => (Ok(request.body), request.fingerprint),
-        Err(error) => (Err(error), Fingerprint::new()),
-    };
-    ModelCall {
-        model: prompt.model,
-        // The provider's own programs add `/v1` to the base URL that they are given, others want it
-        // to be there: both spellings are taken.
-        url: endpoint.root_url(&["v1", "messages"]),
-        headers: HEADERS,
-        body,
-        reader: reader(endpoint.spec, answers),
-        endpoint,
-    }
+fn write(endpoint: &Endpoint, prompt: &Prompt, habits: &Habits) -> serde_json::Result<Request> {
+    let written = request::write(endpoint, prompt, habits)?;
+    Ok(Request {
+        body: written.body,
+        reader: reader(endpoint.spec, written.fingerprint),
+    })
 }
 
 /// What the answer to a request with this fingerprint is read with.

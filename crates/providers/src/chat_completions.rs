@@ -7,53 +7,42 @@ mod calls;
 mod chunk;
 mod details;
 mod history;
+mod plain;
 mod reply;
 #[cfg(test)]
 mod tests;
-
-use std::sync::Arc;
+mod thoughts;
 
 use samovar_core::{Prompt, ToolSpec};
 use serde::Serialize;
 
 use self::history::{MessageParam, messages};
 use self::reply::Reply;
-use crate::dialect::Reader;
-use crate::dialect::{Dialect, Parameters};
+use self::thoughts::Thoughts;
+use crate::dialect::{Dialect, Parameters, Reader, Request};
 use crate::endpoint::Endpoint;
-use crate::exchange::ModelCall;
-use crate::http::Headers;
+use crate::habits::{Habits, Sent};
+use crate::schema;
 use crate::specs::{Param, ProviderSpec, Quirk};
-
-const HEADERS: Headers = &[("accept", "text/event-stream, application/json")];
 
 /// The dialect Chat Completions.
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "chat_completions",
-    ask,
-    reader,
+    url: |endpoint| endpoint.url(&["chat", "completions"]),
+    headers: &[("accept", "text/event-stream, application/json")],
+    write,
+    reader: |spec| reader(spec, Thoughts::default()),
     key_header: None,
     models: |endpoint| endpoint.url(&["models"]),
 };
 
-fn ask(endpoint: Arc<Endpoint>, prompt: Prompt) -> ModelCall {
-    ModelCall {
-        body: body(endpoint.spec, &prompt),
-        model: prompt.model,
-        url: endpoint.url(&["chat", "completions"]),
-        headers: HEADERS,
-        reader: reader(endpoint.spec),
-        endpoint,
-    }
-}
-
 /// What an answer in this dialect is read with.
-pub(crate) fn reader(spec: &'static ProviderSpec) -> Box<dyn Reader> {
-    Box::new(Reply::new(spec))
+pub(crate) fn reader(spec: &'static ProviderSpec, thoughts: Thoughts) -> Box<dyn Reader> {
+    Box::new(Reply::new(spec, thoughts))
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct Body<'a> {
     model: &'a str,
     messages: Vec<MessageParam<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -67,6 +56,9 @@ struct Request<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
+    /// Asks llama.cpp to tell how far it is with the prompt.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    return_progress: bool,
 }
 
 #[derive(Serialize)]
@@ -94,35 +86,50 @@ impl<'a> Tool<'a> {
             function: Function {
                 name: &spec.name,
                 description: &spec.description,
-                parameters: Parameters(&spec.parameters),
+                parameters: Parameters(schema::plain(spec)),
             },
         }
     }
 }
 
-/// The body of the request that asks `prompt`.
+/// The request that asks `prompt`.
 ///
 /// # Errors
 /// Never for what the core can hold: it is all strings, numbers and trees of them.
-fn body(spec: &ProviderSpec, prompt: &Prompt) -> serde_json::Result<Vec<u8>> {
+fn write(endpoint: &Endpoint, prompt: &Prompt, habits: &Habits) -> serde_json::Result<Request> {
+    let thoughts = Thoughts::of(endpoint, &prompt.model);
+    Ok(Request {
+        body: body(endpoint, prompt, habits, &thoughts)?,
+        reader: reader(endpoint.spec, thoughts),
+    })
+}
+
+fn body(
+    endpoint: &Endpoint,
+    prompt: &Prompt,
+    habits: &Habits,
+    thoughts: &Thoughts,
+) -> serde_json::Result<Vec<u8>> {
+    let spec = endpoint.spec;
     let wants = spec.overrides(&prompt.model);
     let limit = Some(wants.limit(prompt.max_tokens));
-    let (max_tokens, max_completion_tokens) = if wants.drops.contains(&Param::MaxTokens) {
-        (None, limit)
-    } else {
-        (limit, None)
-    };
-    let has_options = !spec.has(Quirk::NoStreamOptions);
-    serde_json::to_vec(&Request {
+    let is_old = habits.takes(Sent::MaxTokens) && !wants.drops.contains(&Param::MaxTokens);
+    let is_new = !is_old && habits.takes(Sent::MaxCompletionTokens);
+    // One of the two is left, as long as not both were refused.
+    let is_old = is_old || (!is_new && habits.takes(Sent::MaxTokens));
+    let has_options = !spec.has(Quirk::NoStreamOptions) && habits.takes(Sent::StreamOptions);
+    let temperature = wants.temperature(prompt.temperature);
+    serde_json::to_vec(&Body {
         model: &prompt.model,
-        messages: messages(spec, prompt),
-        tools: prompt.tools.iter().map(|tool| Tool::of(tool)).collect(),
+        messages: messages(endpoint, prompt, habits, thoughts),
+        tools: habits.tools(prompt).map(Tool::of).collect(),
         stream: true,
         stream_options: has_options.then_some(StreamOptions {
             include_usage: true,
         }),
-        temperature: wants.temperature(prompt.temperature),
-        max_tokens,
-        max_completion_tokens,
+        temperature: temperature.filter(|_| habits.takes(Sent::Temperature)),
+        max_tokens: limit.filter(|_| is_old),
+        max_completion_tokens: limit.filter(|_| is_new),
+        return_progress: habits.tells_progress(),
     })
 }

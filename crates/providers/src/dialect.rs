@@ -1,6 +1,7 @@
 //! A dialect as data. Each dialect has a folder, whose root makes its [`Dialect`]; a row of the
 //! provider table points to it, and no other code names it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use reqwest::Url;
@@ -12,6 +13,8 @@ use serde_json::Value;
 use crate::endpoint::Endpoint;
 use crate::exchange::{self, ModelCall};
 use crate::fault::Fault;
+use crate::habits::Habits;
+use crate::http::Headers;
 use crate::specs::ProviderSpec;
 use crate::text_calls;
 
@@ -20,14 +23,24 @@ use crate::text_calls;
 pub struct Dialect {
     /// Its name for programs: `chat_completions`.
     pub name: &'static str,
-    /// Makes a request of a prompt, with the reader of its answer.
-    pub(crate) ask: fn(Arc<Endpoint>, Prompt) -> ModelCall,
+    /// Where an endpoint is asked.
+    pub(crate) url: fn(&Endpoint) -> Url,
+    /// Its headers, without the key.
+    pub(crate) headers: Headers,
+    /// Makes a request of a prompt, in the way that the model's server takes.
+    pub(crate) write: fn(&Endpoint, &Prompt, &Habits) -> serde_json::Result<Request>,
     /// What an answer is read with whose request is not known.
     pub(crate) reader: fn(&'static ProviderSpec) -> Box<dyn Reader>,
     /// The header that holds the bare key; `None` where it is a bearer token.
     pub(crate) key_header: Option<&'static str>,
     /// Where an endpoint lists its models.
     pub(crate) models: fn(&Endpoint) -> Url,
+}
+
+/// A request that is ready to be sent, with the reader of its answer.
+pub(crate) struct Request {
+    pub(crate) body: Vec<u8>,
+    pub(crate) reader: Box<dyn Reader>,
 }
 
 /// A provider that is asked over HTTP.
@@ -49,7 +62,11 @@ pub(crate) enum CallForm {
 impl Provider for Remote {
     fn stream(&self, prompt: Prompt) -> Answer {
         let (tools, shown) = (Arc::clone(&prompt.tools), prompt.messages.clone());
-        let answer = exchange::answer((self.dialect.ask)(Arc::clone(&self.endpoint), prompt));
+        let answer = exchange::answer(ModelCall {
+            endpoint: Arc::clone(&self.endpoint),
+            dialect: self.dialect,
+            prompt,
+        });
         match self.calls {
             CallForm::Dialect => answer,
             CallForm::OrText => text_calls::read_calls(answer, tools, shown),
@@ -87,6 +104,15 @@ pub(crate) trait Reader: Send {
     fn progress(&self) -> Progress;
 }
 
+/// What ends an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The server says so, or the answer is one whole document.
+    Said,
+    /// The connection ended.
+    Silent,
+}
+
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -99,14 +125,14 @@ pub(crate) enum Progress {
 }
 
 /// A tool's schema without `additionalProperties: false`, which only costs tokens.
-pub(crate) struct Parameters<'a>(pub(crate) &'a Value);
+pub(crate) struct Parameters<'a>(pub(crate) Cow<'a, Value>);
 
 impl Serialize for Parameters<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_shown = |(name, value): &(&String, &Value)| {
             *name != "additionalProperties" || **value != Value::Bool(false)
         };
-        match self.0 {
+        match self.0.as_ref() {
             Value::Object(schema) => serializer.collect_map(schema.iter().filter(is_shown)),
             other => other.serialize(serializer),
         }

@@ -1,6 +1,7 @@
 //! One provider's server: its address, its key, and the wording of its failures.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
@@ -12,6 +13,7 @@ use samovar_descriptors::{PATIENCE, stems_from_exhaustion};
 use samovar_locale as locale;
 
 use crate::fault::{Fault, cause};
+use crate::habits::{Change, Habits};
 use crate::specs::{ProviderSpec, Quirk};
 use crate::timeouts::{Limit, Timeouts};
 
@@ -93,6 +95,8 @@ pub(crate) struct Endpoint {
     pub(crate) timeouts: Timeouts,
     key: Option<(Secret, HeaderValue)>,
     clients: Arc<Clients>,
+    /// How its models want their requests, as far as that was found.
+    habits: Mutex<HashMap<String, Habits>>,
 }
 
 impl Endpoint {
@@ -108,6 +112,7 @@ impl Endpoint {
             timeouts,
             key: None,
             clients,
+            habits: Mutex::default(),
         }
     }
 
@@ -135,6 +140,38 @@ impl Endpoint {
 
     pub(crate) fn client(&self) -> Result<Client, Fault> {
         self.clients.client(&self.base)
+    }
+
+    /// Whether it is the address of the provider's maker, and not a server that goes by its name.
+    pub(crate) fn is_makers_own(&self) -> bool {
+        let default = self.spec.default_api_base.map(Url::parse);
+        match default {
+            Some(Ok(makers)) => makers.host_str() == self.base.host_str(),
+            Some(Err(_)) => false,
+            None => self
+                .base
+                .host_str()
+                .is_some_and(|host| host.ends_with(".azure.com")),
+        }
+    }
+
+    /// How a model wants its requests.
+    pub(crate) fn habits(&self, model: &str) -> Habits {
+        let habits = self.habits.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = habits.get(model).cloned();
+        known.unwrap_or_else(|| Habits::of(self.spec, model))
+    }
+
+    /// Notes what was found of a model.
+    pub(crate) fn change(&self, model: &str, change: Change) {
+        self.note(model, |habits| habits.learn(change));
+    }
+
+    /// Notes something of a model.
+    pub(crate) fn note(&self, model: &str, note: impl FnOnce(&mut Habits)) {
+        let mut habits = self.habits.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = habits.entry(model.to_owned());
+        note(known.or_insert_with(|| Habits::of(self.spec, model)));
     }
 
     /// The header that carries the key.
@@ -195,6 +232,7 @@ impl Endpoint {
             message,
             retry_after: fault.retry_after,
             context: fault.context,
+            is_final: fault.is_final,
         }
     }
 
@@ -207,9 +245,7 @@ impl Endpoint {
             FaultCode::ProviderUnreachable => {
                 Some(locale::provider::check_network(self.spec.base_url_var()))
             }
-            FaultCode::BadResponse => {
-                Some(locale::provider::check_variable(self.spec.base_url_var()))
-            }
+            FaultCode::BadResponse => Some(locale::provider::check_server().to_owned()),
             FaultCode::ModelNotFound => Some(locale::provider::asked_for(locale::quoted(model))),
             FaultCode::ProviderTimeout
             | FaultCode::ProviderRateLimited

@@ -7,18 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, stream};
-use reqwest::{Response, Url};
-use samovar_core::ProviderEvent;
-use samovar_core::error::FaultCode;
+use reqwest::Response;
 use samovar_core::provider::Answer;
-use samovar_locale as locale;
+use samovar_core::{Prompt, ProviderEvent};
 
-use crate::bounds::MAX_ANSWER_BYTES;
-use crate::dialect::{Progress, Reader};
+use crate::asking;
+use crate::decoder::Decoder;
+use crate::dialect::{Dialect, Progress};
 use crate::endpoint::Endpoint;
 use crate::fault::Fault;
-use crate::frames::Frames;
-use crate::http::{self, Form, Headers};
+use crate::http;
 use crate::timeouts::Watch;
 
 /// How many events are gathered, about, before they are handed on though more are there.
@@ -34,16 +32,8 @@ const GRACE: Duration = Duration::from_millis(10);
 /// A call of a model.
 pub(crate) struct ModelCall {
     pub(crate) endpoint: Arc<Endpoint>,
-    /// The model, under the endpoint's name.
-    pub(crate) model: String,
-    /// The request's address.
-    pub(crate) url: Url,
-    /// The dialect's headers, without the key.
-    pub(crate) headers: Headers,
-    /// The request, or why it could not be written.
-    pub(crate) body: serde_json::Result<Vec<u8>>,
-    /// Reads the answer.
-    pub(crate) reader: Box<dyn Reader>,
+    pub(crate) dialect: &'static Dialect,
+    pub(crate) prompt: Prompt,
 }
 
 /// Sends the request and streams the answer. Nothing happens before it is polled.
@@ -65,7 +55,7 @@ async fn next(mut phase: Phase) -> Option<(Vec<ProviderEvent>, Phase)> {
         phase = match phase {
             Phase::Ask(call) => match AnswerStream::begin(call).await {
                 AnswerStart::Stream(reading) => Phase::Read(reading),
-                AnswerStart::Done(events) => return Some((events, Phase::Over)),
+                AnswerStart::Failed(failed) => return Some((vec![failed], Phase::Over)),
             },
             Phase::Read(reading) => return Some(reading.next().await),
             Phase::Drain(response) => {
@@ -101,29 +91,23 @@ struct AnswerStream {
 /// The start of an answer.
 enum AnswerStart {
     Stream(Box<AnswerStream>),
-    /// The answer or failure is complete.
-    Done(Vec<ProviderEvent>),
+    Failed(ProviderEvent),
 }
 
 impl AnswerStream {
     async fn begin(call: ModelCall) -> AnswerStart {
         let mut watch = Watch::start(call.endpoint.timeouts);
-        let mut events = Vec::new();
         let endpoint = Arc::clone(&call.endpoint);
-        let model = call.model.clone();
-        match begin(call, &mut watch, &mut events).await {
-            Ok(Some((response, decoder))) => AnswerStart::Stream(Box::new(Self {
+        let model = call.prompt.model.clone();
+        match asking::ask(&call, &mut watch).await {
+            Ok((response, reader)) => AnswerStart::Stream(Box::new(Self {
                 endpoint,
                 model,
                 watch,
                 response,
-                decoder,
+                decoder: Decoder::new(reader),
             })),
-            Ok(None) => AnswerStart::Done(events),
-            Err(fault) => {
-                events.push(endpoint.failed(&fault, &model));
-                AnswerStart::Done(events)
-            }
+            Err(fault) => AnswerStart::Failed(endpoint.failed(&fault, &model)),
         }
     }
 
@@ -179,6 +163,8 @@ impl AnswerStream {
         }
         if self.decoder.heard() > heard {
             self.watch.hear();
+        } else {
+            self.watch.prolong();
         }
         Ok(())
     }
@@ -196,105 +182,6 @@ async fn step_aside() {
     })
     .await;
 }
-
-/// Sends the request. Returns the response to read events from; `None` if the answer was whole and
-/// is in `events`.
-async fn begin(
-    call: ModelCall,
-    watch: &mut Watch,
-    events: &mut Vec<ProviderEvent>,
-) -> Result<Option<(Response, Decoder)>, Fault> {
-    let endpoint = &call.endpoint;
-    let body = call.body.map_err(|error| {
-        let why = locale::provider::request_unwritable(error);
-        Fault::new(FaultCode::Internal, why)
-    })?;
-    let (mut response, form) = http::ask(endpoint, call.url, call.headers, body, watch).await?;
-    let mut decoder = Decoder::new(call.reader);
-    match form {
-        Form::Events => Ok(Some((response, decoder))),
-        Form::Whole => {
-            let body = http::whole(endpoint, &mut response, MAX_ANSWER_BYTES, watch).await?;
-            decoder.whole(&body, events)?;
-            Ok(None)
-        }
-    }
-}
-
-/// Reads one answer in any dialect: bytes in, events out, without waiting.
-pub(crate) struct Decoder {
-    frames: Frames,
-    reader: Box<dyn Reader>,
-    /// Events of the stream so far, those that say nothing too; comments are none.
-    heard: u64,
-}
-
-impl Decoder {
-    pub(crate) fn new(reader: Box<dyn Reader>) -> Self {
-        Self {
-            frames: Frames::new(),
-            reader,
-            heard: 0,
-        }
-    }
-
-    /// How far the answer has come.
-    pub(crate) fn progress(&self) -> Progress {
-        self.reader.progress()
-    }
-
-    /// How many events of the stream came.
-    pub(crate) fn heard(&self) -> u64 {
-        self.heard
-    }
-
-    /// Takes what one read brought, and adds all that it says.
-    ///
-    /// # Errors
-    /// As [`Reader::take`].
-    pub(crate) fn read(
-        &mut self,
-        bytes: Bytes,
-        events: &mut Vec<ProviderEvent>,
-    ) -> Result<(), Fault> {
-        self.frames.feed(bytes);
-        while let Some(frame) = self.frames.take()? {
-            self.heard += 1;
-            let data = frame.data.as_deref().unwrap_or_default().trim();
-            self.reader.take(frame.event.as_deref(), data, events)?;
-            if self.progress() == Progress::Over {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The stream has ended, well or by a cut.
-    ///
-    /// # Errors
-    /// The answer is not whole.
-    pub(crate) fn end(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        match self.progress() {
-            Progress::Over => Ok(()),
-            Progress::Speaking | Progress::Stopped => self.reader.end(events),
-        }
-    }
-
-    /// Takes an answer that came in one piece.
-    ///
-    /// # Errors
-    /// As [`Reader::whole`], or it is not UTF-8.
-    pub(crate) fn whole(
-        &mut self,
-        body: &[u8],
-        events: &mut Vec<ProviderEvent>,
-    ) -> Result<(), Fault> {
-        let body = std::str::from_utf8(body)
-            .map_err(|error| Fault::bad(locale::provider::not_text(error)))?;
-        self.reader.whole(body, events)
-    }
-}
-
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

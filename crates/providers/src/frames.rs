@@ -22,6 +22,8 @@ pub(crate) struct Frames {
     parser: SseByteStream<ParserInput>,
     /// Bytes that came since a read brought an event: what the parser may hold of the next one.
     unfinished: usize,
+    /// The beginning of a character whose end has not come.
+    tail: Vec<u8>,
 }
 
 impl Frames {
@@ -31,13 +33,48 @@ impl Frames {
             parser: SseByteStream::new(slot.clone()),
             slot,
             unfinished: 0,
+            tail: Vec::new(),
         }
     }
 
     /// Takes what one read brought. The events of the read before must have been taken out.
     pub(crate) fn feed(&mut self, bytes: Bytes) {
         self.unfinished += bytes.len();
-        self.slot.put(bytes);
+        let text = self.text(bytes);
+        self.slot.put(text);
+    }
+
+    /// The bytes as text. The parser ends at what is no UTF-8; here a wrong byte costs itself alone.
+    fn text(&mut self, bytes: Bytes) -> Bytes {
+        let bytes = if self.tail.is_empty() {
+            bytes
+        } else {
+            let mut whole = std::mem::take(&mut self.tail);
+            whole.extend_from_slice(&bytes);
+            Bytes::from(whole)
+        };
+        let Err(error) = std::str::from_utf8(&bytes) else {
+            return bytes;
+        };
+        let (before, broken) = bytes.split_at(error.valid_up_to());
+        if error.error_len().is_none() {
+            self.tail = broken.to_vec();
+            return bytes.slice(..before.len());
+        }
+        let mut text = String::with_capacity(bytes.len());
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            match std::str::from_utf8(chunk.invalid()) {
+                // The end of the last one may come with the next read.
+                Err(error) if error.error_len().is_none() && chunks.peek().is_none() => {
+                    self.tail = chunk.invalid().to_vec();
+                }
+                Err(_) => text.push(char::REPLACEMENT_CHARACTER),
+                Ok(_) => {}
+            }
+        }
+        Bytes::from(text)
     }
 
     /// The next event of what was fed, if it is whole.

@@ -7,24 +7,17 @@ use samovar_descriptors::{pauses, stems_from_exhaustion};
 use samovar_locale as locale;
 
 use crate::endpoint::Endpoint;
-use crate::fault::{Fault, cause, clean};
+use crate::fault::{Fault, cause};
 use crate::timeouts::{Limit, Watch};
 
 /// How much of a refusal is read, in bytes.
 const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
-/// The form in which an answer comes.
-pub(crate) enum Form {
-    /// As server-sent events.
-    Events,
-    /// In one piece, from servers that do not stream.
-    Whole,
-}
-
 /// Headers that are the same in every request of a dialect.
 pub(crate) type Headers = &'static [(&'static str, &'static str)];
 
-/// Sends a request whose body is JSON, and checks status and content type of what comes back.
+/// Sends a request whose body is JSON, and checks the status of what comes back. What kind of body
+/// comes its header does not say: many servers send another.
 ///
 /// # Errors
 /// There is no answer: nobody is there, it takes too long, or the server says no.
@@ -34,7 +27,7 @@ pub(crate) async fn ask(
     headers: Headers,
     body: Vec<u8>,
     watch: &mut Watch,
-) -> Result<(Response, Form), Fault> {
+) -> Result<Response, Fault> {
     let mut request = endpoint
         .client()?
         .post(url)
@@ -53,8 +46,7 @@ pub(crate) async fn ask(
     if !response.status().is_success() {
         return Err(refusal(&mut response, watch).await);
     }
-    let form = form(&response)?;
-    Ok((response, form))
+    Ok(response)
 }
 
 /// Sends a request. While this process has no free descriptor for a connection it waits; the
@@ -85,47 +77,6 @@ async fn refusal(response: &mut Response, watch: &mut Watch) -> Fault {
         body.extend_from_slice(&bytes);
     }
     Fault::refused(response.status().as_u16(), response.headers(), &body)
-}
-
-fn form(response: &Response) -> Result<Form, Fault> {
-    let header = response.headers().get(CONTENT_TYPE);
-    let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let name = header.as_deref().unwrap_or_default();
-    let media = name.split(';').next().unwrap_or_default().trim();
-    match media.to_ascii_lowercase().as_str() {
-        "text/event-stream" => Ok(Form::Events),
-        "application/json" => Ok(Form::Whole),
-        "" => Err(Fault::bad(locale::provider::no_content_type())),
-        other => {
-            let why = locale::provider::wrong_content_type(clean(other));
-            Err(Fault::bad(why))
-        }
-    }
-}
-
-/// Reads a body that came in one piece.
-///
-/// # Errors
-/// It breaks off, takes too long, or has more than `bound` bytes.
-pub(crate) async fn whole(
-    endpoint: &Endpoint,
-    response: &mut Response,
-    bound: usize,
-    watch: &mut Watch,
-) -> Result<Vec<u8>, Fault> {
-    let mut body = Vec::new();
-    loop {
-        let chunk = watch.wait(response.chunk()).await;
-        match chunk.map_err(|limit| endpoint.late(limit))? {
-            Ok(Some(bytes)) if body.len() + bytes.len() > bound => {
-                let why = locale::provider::answer_too_large(bound as u64);
-                return Err(Fault::too_large(why));
-            }
-            Ok(Some(bytes)) => body.extend_from_slice(&bytes),
-            Ok(None) => return Ok(body),
-            Err(error) => return Err(cut(&error)),
-        }
-    }
 }
 
 /// A connection that broke in the middle of an answer.

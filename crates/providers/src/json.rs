@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, clean};
 
 /// A string that is borrowed when it has no escapes, inside an `Option` too.
 #[derive(Deserialize)]
@@ -31,14 +31,19 @@ where
     Ok(serde_json::from_str(raw.get()).ok())
 }
 
-/// Reads a number of tokens: none when it is negative, broken or no number, and never more than
-/// [`MAX_TOKENS`].
+/// Reads a number of tokens, also one that is written as a text: none when it is negative, broken or
+/// no number, and never more than [`MAX_TOKENS`].
 ///
 /// # Errors
 /// It is no JSON.
 pub(crate) fn tokens<'de, D: Deserializer<'de>>(json: D) -> Result<Option<u64>, D::Error> {
-    let tokens: Option<u64> = lenient(json)?;
-    Ok(tokens.map(|tokens| tokens.min(MAX_TOKENS)))
+    let raw = <&RawValue>::deserialize(json)?;
+    let tokens = raw.get().trim_matches('"').trim();
+    let tokens = tokens.strip_suffix(".0").unwrap_or(tokens);
+    Ok(tokens
+        .parse()
+        .ok()
+        .map(|tokens: u64| tokens.min(MAX_TOKENS)))
 }
 
 /// Reads a value that a server has its own idea of.
@@ -67,5 +72,10 @@ where
 /// # Errors
 /// It is not what this kind of server sends.
 pub(crate) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Fault> {
-    serde_json::from_str(json).map_err(|error| Fault::bad(locale::provider::no_piece(error)))
+    serde_json::from_str(json).map_err(|_| no_piece(json))
+}
+
+/// What is not a piece of an answer, in the server's own words.
+pub(crate) fn no_piece(piece: &str) -> Fault {
+    Fault::bad(locale::provider::no_piece(clean(piece)))
 }

@@ -61,6 +61,11 @@ pub struct LocalModel {
     pub tools: Option<bool>,
     /// Whether it is in memory already, so that it answers soon.
     pub is_loaded: bool,
+    /// How many tokens its window holds; `None` if its server does not say.
+    pub window: Option<u64>,
+    /// Whether its server is llama.cpp, which tells how far it is with a prompt.
+    #[serde(skip)]
+    pub is_llama_cpp: bool,
 }
 
 /// The answers of this machine's servers.
@@ -121,6 +126,11 @@ pub(crate) async fn probe(places: Vec<ProbeTarget>, budget: Duration) -> ProbeRe
         )
     });
     ProbeReport { models, looked_at }
+}
+
+/// The models that a server lists; none if it does not say.
+pub(crate) async fn models_at(endpoint: &Endpoint, deadline: Instant) -> Vec<LocalModel> {
+    server::models(endpoint, deadline).await.unwrap_or_default()
 }
 
 fn rank(tools: Option<bool>) -> u8 {

@@ -8,8 +8,8 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 use samovar_core::error::FaultCode;
 use samovar_core::{ProviderEvent, ToolSpec};
 
+use crate::decoder::Decoder;
 use crate::dialect::{Dialect, Progress};
-use crate::exchange::Decoder;
 use crate::specs::ProviderSpec;
 use crate::text_calls;
 

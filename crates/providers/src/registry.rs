@@ -2,6 +2,7 @@
 
 mod choice;
 mod idle;
+mod lists;
 mod overview;
 mod probing;
 mod refusal;
@@ -17,6 +18,7 @@ use samovar_core::{Error, Future, Model, Models, Provider};
 use samovar_locale as locale;
 use serde::Serialize;
 
+use self::lists::{Lists, expect};
 use self::probing::LastProbe;
 use self::refusal::{refuse, shown};
 use crate::dialect::{CallForm, Remote};
@@ -56,6 +58,8 @@ pub struct ProviderConfig {
     pub probing: Probing,
     /// Whether `demo` may answer.
     pub demo: DemoUse,
+    /// How many tokens the models of a provider hold, by its name in [`SPECS`], where a person knows.
+    pub windows: BTreeMap<String, u64>,
     /// How long a model's server may take.
     pub timeouts: Timeouts,
     /// Connections without a request that are kept open for each host, at most; they are closed
@@ -74,6 +78,7 @@ impl Default for ProviderConfig {
             prices: BTreeMap::new(),
             probing: Probing::default(),
             demo: DemoUse::default(),
+            windows: BTreeMap::new(),
             timeouts: Timeouts::default(),
             max_idle: 32,
         }
@@ -108,8 +113,16 @@ pub struct Registry {
     clients: Arc<Clients>,
     demo: Arc<dyn Provider>,
     /// As [`SPECS`].
-    made: Vec<OnceLock<Arc<dyn Provider>>>,
+    made: Vec<OnceLock<Made>>,
     last_probe: LastProbe,
+    lists: Lists,
+}
+
+/// A provider, and its endpoint if it is asked over HTTP.
+#[derive(Clone)]
+struct Made {
+    provider: Arc<dyn Provider>,
+    endpoint: Option<Arc<Endpoint>>,
 }
 
 impl fmt::Debug for Registry {
@@ -130,6 +143,7 @@ impl Registry {
             demo,
             made,
             last_probe,
+            lists: Lists::default(),
         }
     }
 
@@ -285,23 +299,33 @@ impl Registry {
         usable.or_else(|| claims().next())
     }
 
-    fn make(&self, spec: &'static ProviderSpec) -> Result<Arc<dyn Provider>, Error> {
+    fn make(&self, spec: &'static ProviderSpec) -> Result<Made, Error> {
         let place = SPECS.iter().position(|row| row.name == spec.name);
         let place = place.and_then(|at| self.made.get(at));
         if let Some(made) = place.and_then(OnceLock::get) {
             return Ok(made.clone());
         }
-        let provider: Arc<dyn Provider> = match spec.dialect {
-            None => Arc::clone(&self.demo),
-            Some(dialect) => Arc::new(Remote {
-                dialect,
-                endpoint: Arc::new(self.endpoint(spec)?),
-                calls: self.call_form(spec),
-            }),
+        let made = match spec.dialect {
+            None => Made {
+                provider: Arc::clone(&self.demo),
+                endpoint: None,
+            },
+            Some(dialect) => {
+                let endpoint = Arc::new(self.endpoint(spec)?);
+                let remote = Remote {
+                    dialect,
+                    endpoint: Arc::clone(&endpoint),
+                    calls: self.call_form(spec),
+                };
+                Made {
+                    provider: Arc::new(remote),
+                    endpoint: Some(endpoint),
+                }
+            }
         };
         Ok(match place {
-            Some(place) => place.get_or_init(|| provider).clone(),
-            None => provider,
+            Some(place) => place.get_or_init(|| made).clone(),
+            None => made,
         })
     }
 
@@ -333,7 +357,8 @@ impl Registry {
             endpoint_name: spec.name.to_owned(),
             route: spec.name.to_owned(),
             kind: ModelKind::Demo,
-            provider: self.make(spec)?,
+            window: None,
+            provider: self.make(spec)?.provider,
         })
     }
 
@@ -368,11 +393,17 @@ impl Models for Registry {
         } else {
             format!("{}/{name}", spec.name)
         };
+        let made = self.make(spec)?;
+        let listed = self.listed(spec, &name);
+        if let (Some(endpoint), Some(listed)) = (&made.endpoint, &listed) {
+            expect(endpoint, &endpoint_name, listed);
+        }
         Ok(Model {
             name,
             route,
             kind: self.kind(spec),
-            provider: self.make(spec)?,
+            window: self.window(spec, listed.as_ref()),
+            provider: made.provider,
             endpoint_name,
         })
     }
@@ -400,10 +431,10 @@ impl Models for Registry {
     fn find<'a>(&'a self, name: &'a str) -> Future<'a, Result<Model, Error>> {
         Box::pin(async move {
             let known = self.resolve(name);
-            if known.is_ok() && (self.has_probed() || has_provider(name.trim())) {
-                return known;
+            if known.is_err() || !(self.has_probed() || has_provider(name.trim())) {
+                self.look_for(name).await;
             }
-            self.look_for(name).await;
+            self.list_for(name).await;
             self.resolve(name)
         })
     }
@@ -420,6 +451,7 @@ fn external() -> Model {
         endpoint_name: EXTERNAL.to_owned(),
         route: EXTERNAL.to_owned(),
         kind: ModelKind::Demo,
+        window: None,
         provider: Arc::new(External),
     }
 }

@@ -90,6 +90,8 @@ pub enum Param {
     Temperature,
     /// `max_tokens`; `max_completion_tokens` is sent in its place.
     MaxTokens,
+    /// `tools`: the model cannot call any.
+    Tools,
 }
 
 /// Where an endpoint departs from what others of its dialect take.

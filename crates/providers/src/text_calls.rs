@@ -128,6 +128,7 @@ impl TextCalls {
                 self.place = Place::Rest;
                 told.push(event);
             }
+            ProviderEvent::PromptProgress { .. } => told.push(event),
             // The state of a thought may come after what is still undecided.
             ProviderEvent::ReasoningEnd { .. } if matches!(self.place, Place::Calls(_)) => {
                 told.push(event);

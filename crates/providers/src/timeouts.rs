@@ -61,6 +61,8 @@ pub(crate) enum Limit {
 pub(crate) struct Watch {
     timeouts: Timeouts,
     began: Instant,
+    /// When the last sign of life came that was no piece of the answer.
+    alive: Instant,
     /// When the last piece of the answer came.
     heard: Option<Instant>,
     /// One timer for the whole call. It is not set back for every piece: it looks, when it rings,
@@ -76,6 +78,7 @@ impl Watch {
         let mut watch = Self {
             timeouts,
             began,
+            alive: began,
             heard: None,
             sleep,
         };
@@ -86,6 +89,12 @@ impl Watch {
     /// Starts again, with a request that was not sent before.
     pub(crate) fn restart(&mut self) {
         *self = Self::start(self.timeouts);
+    }
+
+    /// A sign of life came that is no piece of the answer: the wait for the first piece begins again,
+    /// within the whole call's limit.
+    pub(crate) fn prolong(&mut self) {
+        self.alive = Instant::now();
     }
 
     /// A piece of the answer came.
@@ -125,7 +134,7 @@ impl Watch {
 
     fn next(&self) -> (Instant, Limit) {
         let quiet = match self.heard {
-            None => (self.began, Limit::FirstToken),
+            None => (self.alive, Limit::FirstToken),
             Some(heard) => (heard, Limit::BetweenTokens),
         };
         let quiet = self.end(quiet);
@@ -182,6 +191,33 @@ mod tests {
         tokio::time::advance(Duration::from_secs(1)).await;
         let limit = watch.wait(std::future::ready(())).await;
         assert_eq!(limit, Err(Limit::WholeCall));
+    }
+
+    // proves AS-14
+    #[tokio::test(start_paused = true)]
+    async fn a_sign_of_life_prolongs_the_wait_for_the_first_piece_within_the_whole_call() {
+        for (timeouts, heard, wanted) in [
+            (timeouts(5, 60, 600), false, (Limit::FirstToken, 13)),
+            (timeouts(5, 60, 11), false, (Limit::WholeCall, 11)),
+            (timeouts(60, 5, 600), true, (Limit::BetweenTokens, 5)),
+        ] {
+            let began = Instant::now();
+            let mut watch = Watch::start(timeouts);
+            if heard {
+                watch.hear();
+            }
+            let mut limit = None;
+            for _ in 0..2 {
+                let pause = tokio::time::sleep(Duration::from_secs(4));
+                limit = limit.or(watch.wait(pause).await.err());
+                watch.prolong();
+            }
+            let limit = match limit {
+                Some(limit) => limit,
+                None => watch.wait(pending::<()>()).await.unwrap_err(),
+            };
+            assert_eq!((limit, began.elapsed().as_secs()), wanted, "{timeouts:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

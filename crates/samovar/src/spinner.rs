@@ -23,7 +23,7 @@ pub(crate) struct Spinner {
     is_shown: bool,
     began: Instant,
     turns: usize,
-    /// The last line of the command that runs.
+    /// The last line of the command that runs, or how far the model's server is with the prompt.
     last_line: String,
 }
 
@@ -44,7 +44,10 @@ impl Spinner {
         self.clear();
         match kind {
             Kind::CallProgress { progress, .. } => self.follow(&progress.last),
-            Kind::CallClosed { .. } => self.last_line.clear(),
+            Kind::PromptProgress { read, total, .. } => {
+                self.last_line = text::spinner::prompt(short(*read), short(*total));
+            }
+            Kind::CallClosed { .. } | Kind::Delta { .. } => self.last_line.clear(),
             _ => {}
         }
     }

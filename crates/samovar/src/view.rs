@@ -201,6 +201,7 @@ impl View {
             | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
             | Kind::CallProgress { .. }
+            | Kind::PromptProgress { .. }
             | Kind::CallStarted { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}

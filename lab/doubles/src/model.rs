@@ -101,6 +101,7 @@ impl Reply {
             message: message.to_owned(),
             retry_after: None,
             context: ContextNumbers::default(),
+            is_final: false,
         }]);
         self
     }
@@ -312,6 +313,7 @@ impl Models for ScriptedModel {
         // `near/named` is the model `named` of the server `near`.
         let name = route.rsplit_once('/').map_or(route, |(_, name)| name);
         Ok(Model {
+            window: None,
             name: name.to_owned(),
             endpoint_name: route.to_owned(),
             route: route.to_owned(),

@@ -50,6 +50,7 @@ fn stream(provider: &str, data: &[u8]) {
             ProviderEvent::TextDelta(_)
             | ProviderEvent::ReasoningDelta(_)
             | ProviderEvent::ReasoningEnd { .. }
+            | ProviderEvent::PromptProgress { .. }
             | ProviderEvent::Failed { .. } => {}
         }
     }

@@ -64,6 +64,7 @@ impl Redactor {
             | Kind::TurnContinued { .. }
             | Kind::EventsLost { .. }
             | Kind::MessageStarted { .. }
+            | Kind::PromptProgress { .. }
             | Kind::TurnUndone { .. } => {}
         }
     }

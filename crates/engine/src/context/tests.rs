@@ -151,6 +151,9 @@ proptest! {
 
         let shown = fit(all.clone(), begin, room);
 
+        let sum = |messages: &[Arc<Message>]| -> u64 {
+            messages.iter().map(|message| tokens(message)).sum()
+        };
         assert_sound(&shown);
         prop_assert!(ids(&shown).contains(&all[begin].id.as_str()), "the turn keeps its message");
         prop_assert_eq!(&shown.last().unwrap().id, &all.last().unwrap().id);
@@ -190,7 +193,7 @@ fn old_large_results_become_short_before_anything_leaves() {
         turn(&mut all, 1, 1, 3000);
     }
     all.pop();
-    let room = sum(&all) - 100;
+    let room = all.iter().map(|message| tokens(message)).sum::<u64>() - 100;
 
     let shown = fit(all.clone(), all.len() - 3, room);
 
@@ -277,8 +280,14 @@ fn a_refused_prompt_reveals_a_limit_below_what_was_sent() {
             used,
             limit,
             has_answer,
+            ..ContextNumbers::default()
         };
-        assert_eq!(revealed(&prompt, numbers), tokens, "{why}");
+        let limit = revealed("m", &prompt, numbers, None);
+        let room = estimated(limit.tokens, limit.per_mille);
+        assert!(
+            room.abs_diff(tokens) <= tokens / 500 + 1,
+            "{why}: {room} {tokens}"
+        );
     }
 }
 
@@ -296,10 +305,10 @@ fn a_server_that_counts_what_is_reserved_for_the_answer_is_asked_for_less() {
                 used: Some(used),
                 limit: Some(window),
                 has_answer: true,
+                ..ContextNumbers::default()
             };
             let numbers = Some(named).filter(|_| is_named).unwrap_or_default();
-            let (model, tokens) = ("m".to_owned(), revealed(&prompt, numbers));
-            limit = Some(ContextLimit { model, tokens });
+            limit = Some(revealed("m", &prompt, numbers, limit.as_ref()));
             used <= window
         });
         assert!(
@@ -319,4 +328,183 @@ fn a_window_that_begins_with_a_steering_message_keeps_the_one_of_its_turn() {
     transcript.begin_at(3);
 
     assert_eq!(ids(&transcript.window())[..2], ["m0", "m9003"]);
+}
+
+// proves AS-15
+#[test]
+fn numbers_that_a_server_names_become_a_limit_in_its_own_tokens() {
+    let mut messages = Vec::new();
+    turn(&mut messages, 4, 1, 3000);
+    let prompt = prompt(messages, 1000);
+    let (sent, asked) = (size(&prompt), size(&prompt) + 1000);
+    let named = |used, limit, excess| ContextNumbers {
+        used,
+        limit,
+        excess,
+        ..ContextNumbers::default()
+    };
+    let twice = ContextLimit {
+        per_mille: 2000,
+        ..ContextLimit::new("m", 1)
+    };
+    for (numbers, known, wanted) in [
+        (named(Some(3 * sent), Some(sent), None), None, (sent, 3000)),
+        (
+            named(None, None, Some(asked / 2)),
+            None,
+            (asked - asked / 2, 1000),
+        ),
+        (named(None, None, Some(1)), None, (asked - asked / 8, 1000)),
+        (
+            named(None, None, None),
+            Some(&twice),
+            (asked / 4 * 3 * 2, 2000),
+        ),
+    ] {
+        let limit = revealed("m", &prompt, numbers, known);
+        assert_eq!((limit.tokens, limit.per_mille), wanted, "{numbers:?}");
+    }
+    let half = guessed("m", &prompt, None);
+    assert_eq!((half.tokens, half.source), (asked / 2, LimitSource::Guess));
+}
+
+// proves AS-15
+#[test]
+fn the_ratio_of_the_estimate_is_learned_when_it_is_wrong_and_stays_when_it_is_nearly_right() {
+    for (known, input, wanted) in [
+        (1000, 1000, None),
+        (1000, 1050, None),
+        (1000, 750, None),
+        (1000, 1500, Some(1593)),
+        (1000, 600, Some(637)),
+        (1000, 10, None),
+        (1000, 9000, None),
+    ] {
+        let limit = ContextLimit {
+            per_mille: known,
+            ..ContextLimit::new("m", 8192)
+        };
+        assert_eq!(learned(&limit, 1000, input), wanted, "{known} {input}");
+    }
+}
+
+/// Texts with their bytes for each token of a tokenizer of today, measured with Qwen2.5's.
+const DENSITIES: &[(&str, f64)] = &[
+    ("4821,39,77120,5,60233,918,4417,20\n", 1.0),
+    ("0.4821,12.07,-3.5,100.25,0.003,77.1\n", 1.01),
+    ("9f86d081884c7d659a2feaa0c55ad015", 1.13),
+    ("{\"id\":\"3e4666bf-d5e5-4aa7-b8ce-cefe41c7568a\"}", 1.4),
+    ("2026-11-27T10:31:07.225Z INFO worker-7 took 231 ms\n", 1.5),
+    ("-rw-r--r-- 1 root root  4096 Nov 27 10:31 main.rs\n", 1.64),
+    ("Η γλώσσα είναι ένα από τα πιο παλιά εργαλεία. ", 2.08),
+    (
+        "    let words = text.split_whitespace().collect::<Vec<_>>();\n",
+        4.14,
+    ),
+    ("Мова є одним з найдавніших знарядь людини. ", 4.16),
+    ("语言是人类最古老的工具之一，也是思想的载体。", 5.24),
+    (
+        "Language is one of the oldest tools that people have. ",
+        4.6,
+    ),
+];
+
+// proves AS-15
+#[test]
+fn the_estimate_of_any_text_is_near_its_tokens() {
+    for (text, bytes_per_token) in DENSITIES {
+        let text = text.repeat(50);
+        #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+        let (guess, length) = (estimate::of_text(&text) as f64 / 100.0, text.len() as f64);
+        let ratio = length / bytes_per_token / guess;
+        assert!((0.7..1.45).contains(&ratio), "{ratio:.2}: {}", &text[..24]);
+    }
+}
+
+// proves AS-15
+#[test]
+fn one_table_of_numbers_does_not_shrink_the_window_for_the_prose_after_it() {
+    let table = "4821,39,77120,5,60233,918,4417,20\n".repeat(165);
+    let prose = "Language is one of the oldest tools that people have. ".repeat(12);
+    // As a server counts: a token for each digit, and for 4.6 bytes of prose.
+    let real = |prompt: &Prompt| -> u64 {
+        let of = |text: &str| {
+            let digits = text.bytes().filter(u8::is_ascii_digit).count();
+            if digits * 2 > text.len() {
+                text.len() as u64
+            } else {
+                text.len() as u64 * 10 / 46
+            }
+        };
+        prompt
+            .messages
+            .iter()
+            .map(|message| of(&message.text()) + 6)
+            .sum()
+    };
+    let mut transcript = Transcript::default();
+    let mut limit = ContextLimit::new("m", 8192);
+    let (mut refusals, mut most, mut starts) = (0, 0, HashSet::new());
+    for at in 0..120 {
+        let text = if at == 0 { &table } else { &prose };
+        transcript.begin_turn(
+            message(2 * at, Role::User, vec![Part::text(text.clone())]),
+            400,
+        );
+        let prompt = loop {
+            let prompt = transcript.show_in(prompt(Vec::new(), 512), Some(&limit), None);
+            if real(&prompt) + 512 <= 8192 {
+                break prompt;
+            }
+            refusals += 1;
+            let used = Some(real(&prompt));
+            let numbers = ContextNumbers {
+                used,
+                limit: Some(8192),
+                ..ContextNumbers::default()
+            };
+            limit = revealed("m", &prompt, numbers, Some(&limit));
+        };
+        if let Some(per_mille) = learned(&limit, size(&prompt), real(&prompt)) {
+            limit.per_mille = per_mille;
+        }
+        if at > 80 {
+            most = most.max(real(&prompt));
+            starts.insert(ids(&prompt.messages)[0].to_owned());
+        }
+        transcript.push(message(
+            2 * at + 1,
+            Role::Assistant,
+            vec![Part::text("Yes.")],
+        ));
+    }
+    assert!(refusals <= 1, "{refusals}");
+    assert!(most > 8192 * 6 / 10, "{most} of 8192 tokens are used");
+    assert!(
+        starts.len() <= 12,
+        "the window moves by quarters: {}",
+        starts.len()
+    );
+}
+
+// proves AS-15
+#[test]
+fn a_server_that_counts_less_of_a_longer_prompt_reads_only_a_part() {
+    let said =
+        |at: usize, bytes: usize| message(at, Role::User, vec![Part::text("x".repeat(bytes))]);
+    for (grown, inputs, wanted) in [
+        (20_000, [4000, 3900], Some(4000)),
+        (20_000, [4000, 4000], Some(4000)),
+        (20_000, [4000, 9000], None),
+        (100, [4000, 3990], None),
+        // Only what was not in the cache.
+        (20_000, [4000, 16], None),
+    ] {
+        let mut transcript = Transcript::default();
+        transcript.begin_turn(said(0, 12_000), 50);
+        assert_eq!(transcript.has_read("m", inputs[0]), None);
+        transcript.push(said(1, grown));
+        let cut = transcript.has_read("m", inputs[1]);
+        assert_eq!(cut.map(|cut| cut.tokens), wanted, "{grown} {inputs:?}");
+    }
 }

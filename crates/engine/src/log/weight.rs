@@ -62,6 +62,7 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
         | Kind::StepStarted { .. }
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }
+        | Kind::PromptProgress { .. }
         | Kind::MessageStarted { .. } => 0,
     };
     COUNTS + size_of::<Event>() + IDS + 2 * HEAP_BLOCK + text

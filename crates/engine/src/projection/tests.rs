@@ -132,6 +132,7 @@ fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
         title: Some(Title::new("Tea").unwrap()),
         approval: Some(Approval::ReadOnly),
         tainted: true,
+        context: None,
     };
     events.push(log(vec![(None, changed)]).remove(0));
     let last = events.last_mut().unwrap();

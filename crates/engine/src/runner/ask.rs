@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::retry::Failure;
 use super::{Input, Runner, refuse_call, refuse_decision};
 use crate::answer::{self, Answer, Ending};
+use crate::context;
 
 /// How asking ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,9 @@ impl Runner {
         match heard {
             ReadEnd::Whole(ending) if !answer.is_empty() => {
                 self.patience.rests();
+                let usage = ending.usage.unwrap_or_default();
                 self.note_message(answer.finish(ending, self.now()));
+                self.learn(usage);
             }
             ReadEnd::Whole(ending) if is_refusal(&ending.reason) => self.refused(ending),
             ReadEnd::Whole(ending) => {
@@ -58,6 +61,7 @@ impl Runner {
                     retry_after: None,
                     usage: ending.usage,
                     context: None,
+                    is_final: false,
                 };
                 return self.give_up(answer, failure).await;
             }
@@ -89,6 +93,7 @@ impl Runner {
                 retry_after: None,
                 usage: None,
                 context: None,
+                is_final: false,
             })
         })?;
         Ok(())
@@ -149,7 +154,10 @@ impl Runner {
     }
 
     async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
-        let mut stream = self.model.provider.stream(self.prompt(max_tokens));
+        let prompt = self.prompt(max_tokens);
+        let is_known = self.transcript.limit(&self.model.name).is_some();
+        self.asked = is_known.then(|| context::size(&prompt));
+        let mut stream = self.model.provider.stream(prompt);
         let mut late = std::pin::pin!(self.out_of_time());
         loop {
             // All are safe to drop halfway: a stream keeps what it has read, a channel its items.
@@ -175,6 +183,7 @@ impl Runner {
                     retry_after: None,
                     usage: None,
                     context: None,
+                    is_final: false,
                 }));
             };
             let (live, heard) = self.take(answer, said, max_tokens);
@@ -233,16 +242,23 @@ impl Runner {
                     message,
                     retry_after,
                     context,
+                    is_final,
                 } => {
                     answer.let_go(&mut live);
-                    let is_full = code == FaultCode::ContextFull;
-                    let revealed = is_full.then(|| self.revealed(max_tokens, context));
+                    let context = if code == FaultCode::ContextFull {
+                        self.revealed(max_tokens, context)
+                    } else if context.may_be_full {
+                        self.guessed(max_tokens)
+                    } else {
+                        None
+                    };
                     heard = Some(ReadEnd::Failed(Failure {
                         code,
                         message,
                         retry_after,
                         usage: None,
-                        context: revealed.flatten(),
+                        context,
+                        is_final,
                     }));
                 }
                 piece => answer.take(piece, self.parts.ids.as_ref(), &mut live),

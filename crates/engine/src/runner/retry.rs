@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use samovar_core::error::FaultCode;
-use samovar_core::provider::ContextNumbers;
+use samovar_core::provider::ModelKind;
 use samovar_core::{Broken, ContextLimit, Ids, Kind, Model, Usage};
 use samovar_locale as locale;
 use sha2::{Digest, Sha256};
@@ -13,12 +13,11 @@ use tokio::time::Instant;
 use super::ask::AskEnd;
 use super::{Input, Runner, refuse_call, refuse_decision};
 use crate::answer::{self, Answer, Ending};
-use crate::context;
 use crate::settings::Retry;
 use crate::turn::Step;
 
-/// How often an empty answer is asked for again, in one iteration.
-const MAX_EMPTY: u32 = 1;
+/// How often an answer that is empty or makes no sense is asked for again, in one iteration.
+const MAX_VOID: u32 = 1;
 
 /// Why an attempt is void.
 pub(super) struct Failure {
@@ -31,6 +30,8 @@ pub(super) struct Failure {
     pub(super) usage: Option<Usage>,
     /// What a refused prompt revealed about the model's window, if that makes the next one smaller.
     pub(super) context: Option<ContextLimit>,
+    /// Whether the same request gets the same failure for sure.
+    pub(super) is_final: bool,
 }
 
 /// What follows a failure.
@@ -124,34 +125,34 @@ impl Runner {
             return Next::Again(Duration::ZERO);
         }
         let retry = &self.parts.settings.retry;
-        match pause(retry, failure, self.turn.attempt(), self.parts.ids.as_ref()) {
+        let pause = pause(retry, failure, self.turn.attempt(), self.parts.ids.as_ref());
+        // It is still busy with the prompt that was given up.
+        let is_busy =
+            failure.code == FaultCode::ProviderTimeout && self.model.kind == ModelKind::Local;
+        let pause = pause.map(|pause| {
+            if is_busy {
+                pause.max(retry.longest_wait)
+            } else {
+                pause
+            }
+        });
+        match pause {
             Some(pause) if self.may_retry(failure.code, pause) => Next::Again(pause),
             Some(_) | None => self.fallback().await.map_or(Next::End, Next::Fallback),
         }
     }
 
     fn may_retry(&self, code: FaultCode, pause: Duration) -> bool {
+        let is_void = matches!(code, FaultCode::EmptyAnswer | FaultCode::BadResponse);
+        if is_void && self.turn.void_answers() >= MAX_VOID {
+            return false;
+        }
         if code == FaultCode::EmptyAnswer {
-            return self.turn.empty_answers() < MAX_EMPTY;
+            return true;
         }
         let retry = &self.parts.settings.retry;
         self.turn.failures() < retry.count
             && self.patience.used().saturating_add(pause) <= retry.within
-    }
-
-    /// The limit that a refused prompt reveals; `None` when the next one would be no smaller.
-    pub(super) fn revealed(
-        &self,
-        max_tokens: u32,
-        numbers: ContextNumbers,
-    ) -> Option<ContextLimit> {
-        let asked = self.prompt(max_tokens);
-        let limit = ContextLimit {
-            model: self.model.name.clone(),
-            tokens: context::revealed(&asked, numbers),
-        };
-        let next = self.prompt_within(Some(&limit), max_tokens);
-        context::is_smaller(&next, &asked).then_some(limit)
     }
 
     /// The next fallback model that can be used, after the one that was asked. The model servers of
@@ -219,9 +220,10 @@ impl Runner {
             let (reason, usage) = (answer::FAILED.to_owned(), failure.usage);
             self.note_salvage(answer, Ending { reason, usage });
         }
+        self.withdraw_guess();
         let why = if failure.code == FaultCode::ContextFull {
             locale::turn::context_full(failure.message)
-        } else if may_pass(failure.code) {
+        } else if may_pass(failure.code) && !failure.is_final {
             locale::turn::answer_failed(failure.message)
         } else {
             locale::turn::answer_refused_for_good(failure.message)
@@ -259,7 +261,7 @@ fn pause(retry: &Retry, failure: &Failure, attempt: u32, ids: &dyn Ids) -> Optio
         // What it thinks of is chance, and needs no time.
         return Some(Duration::ZERO);
     }
-    may_pass(failure.code).then(|| {
+    (may_pass(failure.code) && !failure.is_final).then(|| {
         let doubled = 2_u32.saturating_pow(attempt.saturating_sub(1));
         let wait = retry.first_wait.saturating_mul(doubled);
         let wait = wait.min(retry.longest_wait).mul_f64(jitter(ids));
@@ -275,12 +277,12 @@ fn may_pass(code: FaultCode) -> bool {
         | FaultCode::ProviderTimeout
         | FaultCode::ProviderRateLimited
         | FaultCode::ProviderError
+        | FaultCode::BadResponse
         | FaultCode::StreamCut => true,
         FaultCode::ProviderAuth
         | FaultCode::ProviderRejected
         | FaultCode::ContextFull
         | FaultCode::ModelNotFound
-        | FaultCode::BadResponse
         | FaultCode::UnusableModel
         | FaultCode::UnusableAgent
         | FaultCode::Interrupted

@@ -34,6 +34,7 @@ impl Runner {
                 title: None,
                 approval: None,
                 tainted: true,
+                context: None,
             };
             self.note_by(Author::System, changed);
         }

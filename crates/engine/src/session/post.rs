@@ -112,6 +112,7 @@ impl Mailbox {
                 title: None,
                 approval: None,
                 tainted: false,
+                context: None,
             };
             Draft::new(None, Author::System, changed)
         });
@@ -266,6 +267,7 @@ impl Mailbox {
             queue,
             continuation,
             patience: RetryTime::default(),
+            asked: None,
             pending: Vec::new(),
             stopped_for: Vec::new(),
             stop: Stop::No,

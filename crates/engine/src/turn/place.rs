@@ -142,9 +142,14 @@ impl Turn {
         self.failures
     }
 
-    /// How often the current iteration got an empty answer.
-    pub fn empty_answers(&self) -> u32 {
-        self.empty_answers
+    /// How often the current iteration got an answer that was empty or made no sense.
+    pub fn void_answers(&self) -> u32 {
+        self.void_answers
+    }
+
+    /// Whether the prompt was made shorter after a refusal that did not say why, and nothing came yet.
+    pub(crate) fn has_guessed(&self) -> bool {
+        self.has_guessed
     }
 
     /// The current iteration of the loop.

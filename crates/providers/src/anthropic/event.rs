@@ -3,32 +3,33 @@
 
 use std::borrow::Cow;
 
-use samovar_locale as locale;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::usage::Cost;
-use crate::fault::Fault;
+use crate::fault::{Fault, ServerError};
 use crate::json::{self, Text};
 
-/// What an event says.
+/// What an event says. A block's number may be left out.
 pub(super) enum Event<'a> {
-    /// The answer begins.
-    Start(Option<Cost>),
     /// A block begins; the blocks of an answer are numbered.
-    BlockStart(u64, Opening<'a>),
-    BlockDelta(u64, Delta<'a>),
-    BlockStop(u64),
-    /// What is known of the whole answer at its end.
-    Summary {
-        stop_reason: Option<String>,
-        cost: Option<Cost>,
-    },
-    /// The answer is complete.
-    Stop,
+    BlockStart(Option<u64>, Opening<'a>),
+    BlockDelta(Option<u64>, Delta<'a>),
+    BlockStop(Option<u64>),
+    /// What is known of the whole answer, at its beginning or at its end.
+    Summary(Summary),
     /// A sign of life, or what is not known.
     Other,
+}
+
+/// What is known of a whole answer so far.
+#[derive(Default)]
+pub(super) struct Summary {
+    pub(super) stop_reason: Option<String>,
+    pub(super) costs: Vec<Cost>,
+    /// Whether the answer is complete.
+    pub(super) is_last: bool,
 }
 
 /// How a block begins. Its text may begin with it.
@@ -63,52 +64,126 @@ struct Head<'a> {
     kind: Option<Text<'a>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
 }
 
 impl<'a> Event<'a> {
-    /// Reads an event.
+    /// Reads an event, whose name may stand beside it or follow from its fields.
     ///
     /// # Errors
     /// It is an error of the server's, or none of the known events though it says that it is one.
-    pub(super) fn read(json: &'a str) -> Result<Self, Fault> {
+    pub(super) fn read(name: Option<&str>, json: &'a str) -> Result<Self, Fault> {
         let head: Head<'_> = json::read(json)?;
         if head.error.is_some() {
             return Err(Fault::inside(json));
         }
-        match whole(head.kind).as_ref() {
-            "message_start" => start(json),
+        let kind = whole(head.kind);
+        let by_name = name.filter(|_| kind.is_empty()).unwrap_or(&kind);
+        match by_name {
             "content_block_start" => block_start(json),
             "content_block_delta" => block_delta(json),
             "content_block_stop" => block_stop(json),
-            "message_delta" => summary(json),
-            "message_stop" => Ok(Self::Stop),
+            "message_start" | "message_delta" => summary(json, false),
+            "message_stop" => summary(json, true),
             "error" => Err(Fault::inside(json)),
-            "" => Err(Fault::bad(locale::provider::piece_without_type())),
+            "" if head.content_block.is_some() => block_start(json),
+            "" if head
+                .delta
+                .is_some_and(|delta| delta.get().contains("\"stop_reason\"")) =>
+            {
+                summary(json, false)
+            }
+            "" if head.delta.is_some() => block_delta(json),
+            "" if head
+                .message
+                .is_some_and(|message| message.get().starts_with('{')) =>
+            {
+                summary(json, false)
+            }
+            "" => Err(untyped(json)),
             _ => Ok(Self::Other),
         }
     }
 }
 
-fn start(json: &str) -> Result<Event<'_>, Fault> {
-    #[derive(Deserialize)]
-    struct Start {
-        message: Option<Message>,
+/// What says neither what it is nor shows it: an error without its name, or nothing that is known.
+fn untyped(json: &str) -> Fault {
+    match samovar_core::json::read(json.as_bytes()) {
+        Ok(value) if ServerError::is_told(&value) => Fault::inside(json),
+        Ok(_) | Err(_) => json::no_piece(json),
     }
+}
+
+/// A message in one piece, from a server that does not stream: its blocks, and what is known of it.
+pub(super) fn message(json: &str) -> Option<(Vec<Opening<'_>>, Summary)> {
     #[derive(Deserialize)]
-    struct Message {
+    struct Message<'a> {
+        #[serde(borrow)]
+        content: &'a RawValue,
+    }
+    let message: Message<'_> = serde_json::from_str(json).ok()?;
+    let content = message.content.get();
+    let openings = if content.starts_with('"') {
+        let Text(text) = serde_json::from_str(content).ok()?;
+        vec![Opening::Text(text)]
+    } else {
+        let blocks: Vec<&RawValue> = serde_json::from_str(content).ok()?;
+        let openings = blocks.iter().map(|block| opening(block.get()));
+        openings.collect::<Result<_, _>>().ok()?
+    };
+    match summary(json, true) {
+        Ok(Event::Summary(summary)) => Some((openings, summary)),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// What stands of the answer as a whole in an event, in its message or in its delta.
+fn summary(json: &str, is_last: bool) -> Result<Event<'_>, Fault> {
+    #[derive(Deserialize)]
+    struct Whole {
+        #[serde(default, deserialize_with = "json::lenient")]
+        stop_reason: Option<String>,
+        #[serde(default, deserialize_with = "json::lenient")]
+        usage: Option<Cost>,
+        #[serde(default, deserialize_with = "json::lenient")]
+        message: Option<Part>,
+        #[serde(default, deserialize_with = "json::lenient")]
+        delta: Option<Part>,
+    }
+    #[derive(Default, Deserialize)]
+    struct Part {
+        #[serde(default, deserialize_with = "json::lenient")]
+        stop_reason: Option<String>,
         #[serde(default, deserialize_with = "json::lenient")]
         usage: Option<Cost>,
     }
-    let start: Start = json::read(json)?;
-    Ok(Event::Start(
-        start.message.and_then(|message| message.usage),
-    ))
+    let whole: Whole = json::read(json)?;
+    let (message, delta) = (
+        whole.message.unwrap_or_default(),
+        whole.delta.unwrap_or_default(),
+    );
+    let stop_reason = delta
+        .stop_reason
+        .or(whole.stop_reason)
+        .or(message.stop_reason);
+    let costs = [message.usage, delta.usage, whole.usage];
+    Ok(Event::Summary(Summary {
+        stop_reason: stop_reason.filter(|reason| !reason.is_empty()),
+        costs: costs.into_iter().flatten().collect(),
+        is_last,
+    }))
 }
 
 fn block_start(json: &str) -> Result<Event<'_>, Fault> {
     #[derive(Deserialize)]
     struct Start<'a> {
-        index: u64,
+        #[serde(default, deserialize_with = "json::tokens")]
+        index: Option<u64>,
         #[serde(borrow)]
         content_block: &'a RawValue,
     }
@@ -142,11 +217,17 @@ struct Fields<'a> {
 
 fn opening(json: &str) -> Result<Opening<'_>, Fault> {
     let kind = kind(json)?;
-    if !["text", "thinking", "redacted_thinking", "tool_use"].contains(&kind.as_ref()) {
+    if !["", "text", "thinking", "redacted_thinking", "tool_use"].contains(&kind.as_ref()) {
         return Ok(Opening::Other);
     }
     let block: Fields<'_> = json::read(json)?;
-    Ok(match kind.as_ref() {
+    let kind = match kind.as_ref() {
+        "" if block.name.is_some() => "tool_use",
+        "" if block.thinking.is_some() => "thinking",
+        "" => "text",
+        kind => kind,
+    };
+    Ok(match kind {
         "text" => Opening::Text(whole(block.text)),
         "thinking" => Opening::Thinking {
             thinking: whole(block.thinking),
@@ -164,7 +245,8 @@ fn opening(json: &str) -> Result<Opening<'_>, Fault> {
 fn block_delta(json: &str) -> Result<Event<'_>, Fault> {
     #[derive(Deserialize)]
     struct More<'a> {
-        index: u64,
+        #[serde(default, deserialize_with = "json::tokens")]
+        index: Option<u64>,
         #[serde(borrow)]
         delta: &'a RawValue,
     }
@@ -180,35 +262,28 @@ fn delta(json: &str) -> Result<Delta<'_>, Fault> {
         "thinking_delta" => Delta::Thinking(whole(fields()?.thinking)),
         "signature_delta" => Delta::Signature(whole(fields()?.signature)),
         "input_json_delta" => Delta::Input(whole(fields()?.partial_json)),
+        "" => untyped_delta(fields()?),
         _ => Delta::Other,
     })
+}
+
+fn untyped_delta(fields: Fields<'_>) -> Delta<'_> {
+    match (fields.text, fields.thinking, fields.partial_json) {
+        (Some(text), _, _) => Delta::Text(text.0),
+        (None, Some(thinking), _) => Delta::Thinking(thinking.0),
+        (None, None, Some(input)) => Delta::Input(input.0),
+        (None, None, None) => Delta::Other,
+    }
 }
 
 fn block_stop(json: &str) -> Result<Event<'_>, Fault> {
     #[derive(Deserialize)]
     struct Stop {
-        index: u64,
+        #[serde(default, deserialize_with = "json::tokens")]
+        index: Option<u64>,
     }
     let stop: Stop = json::read(json)?;
     Ok(Event::BlockStop(stop.index))
-}
-
-fn summary(json: &str) -> Result<Event<'_>, Fault> {
-    #[derive(Deserialize)]
-    struct Summary {
-        delta: Option<News>,
-        #[serde(default, deserialize_with = "json::lenient")]
-        usage: Option<Cost>,
-    }
-    #[derive(Deserialize)]
-    struct News {
-        stop_reason: Option<String>,
-    }
-    let summary: Summary = json::read(json)?;
-    Ok(Event::Summary {
-        stop_reason: summary.delta.and_then(|news| news.stop_reason),
-        cost: summary.usage,
-    })
 }
 
 /// The type of a block or a delta; empty when it has none.

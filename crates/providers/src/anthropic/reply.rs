@@ -3,19 +3,21 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use samovar_core::ProviderEvent;
 use samovar_core::error::FaultCode;
-use samovar_core::{ProviderEvent, ToolCall};
 use samovar_locale as locale;
 use serde_json::Value;
 
-use super::event::{Delta, Event, Opening};
+use super::event::{Delta, Event, Opening, Summary, message};
 use super::thought;
 use super::usage::Bill;
 use crate::bounds::{Length, extend_args, free_id, one_more_call};
-use crate::dialect::{Progress, Reader};
+use crate::dialect::{End, Progress, Reader};
 use crate::fault::{Fault, clean};
 use crate::fingerprint::Fingerprint;
+use crate::repair::Halves;
 use crate::specs::ProviderSpec;
+use crate::{marks, repair};
 
 /// How many blocks an answer may have.
 pub(super) const MAX_BLOCKS: usize = 4096;
@@ -26,6 +28,13 @@ pub(super) struct Reply {
     /// The fingerprint of what is answered, for the thoughts that are bound to it.
     prefix: String,
     length: Length,
+    /// Whether a text came.
+    has_begun: bool,
+    /// Whether an event came that is known.
+    is_streamed: bool,
+    halves: Halves,
+    /// The number of the block that began last.
+    last: u64,
     /// How many blocks began.
     blocks: usize,
     /// Those that have not ended, by the server's numbers.
@@ -52,6 +61,9 @@ enum Block {
 
 struct Call {
     id: String,
+    /// The number of its block.
+    index: u64,
+    halves: Halves,
     name: String,
     /// What stood at its beginning, in place of arguments that come in pieces.
     input: Option<Value>,
@@ -64,6 +76,10 @@ impl Reply {
             spec,
             prefix: answers.hex(),
             length: Length::default(),
+            has_begun: false,
+            is_streamed: false,
+            halves: Halves::default(),
+            last: 0,
             blocks: 0,
             open: BTreeMap::new(),
             calls: Vec::new(),
@@ -73,26 +89,50 @@ impl Reply {
         }
     }
 
-    fn hear(&mut self, event: Event<'_>, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        match event {
-            Event::Start(cost) => self.bill.take(cost),
-            Event::BlockStart(index, opening) => self.begin(index, opening, events)?,
-            Event::BlockDelta(index, delta) => self.extend(index, delta, events)?,
-            Event::BlockStop(index) => self.stop(index, events)?,
-            Event::Summary { stop_reason, cost } => {
-                self.bill.take(cost);
-                let stop_reason = stop_reason.map(|reason| clean(&reason));
-                self.stop_reason = stop_reason.or(self.stop_reason.take());
+    fn read(
+        &mut self,
+        name: Option<&str>,
+        json: &str,
+        events: &mut Vec<ProviderEvent>,
+    ) -> Result<(), Fault> {
+        let fault = match Event::read(name, json) {
+            Ok(event) => return self.hear(event, events),
+            Err(fault) => fault,
+        };
+        match repair::mended(json) {
+            Some(json) if fault.code == FaultCode::BadResponse => {
+                self.hear(Event::read(name, &json)?, events)
             }
-            Event::Stop => self.finish(events)?,
-            Event::Other => {}
+            Some(_) | None => Err(fault),
+        }
+    }
+
+    fn hear(&mut self, event: Event<'_>, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        self.is_streamed |= !matches!(event, Event::Other);
+        match event {
+            Event::BlockStart(index, opening) => self.begin(index, opening, events),
+            Event::BlockDelta(index, delta) => self.extend(index, delta, events),
+            Event::BlockStop(index) => self.stop(index.unwrap_or(self.last), events),
+            Event::Summary(summary) => self.sum_up(summary, events),
+            Event::Other => Ok(()),
+        }
+    }
+
+    fn sum_up(&mut self, summary: Summary, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        for cost in summary.costs {
+            self.bill.take(cost);
+        }
+        let stop_reason = summary.stop_reason.map(|reason| clean(&reason));
+        self.stop_reason = stop_reason.or(self.stop_reason.take());
+        if summary.is_last {
+            return self.finish(End::Said, events);
         }
         Ok(())
     }
 
     fn begin(
         &mut self,
-        index: u64,
+        index: Option<u64>,
         opening: Opening<'_>,
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
@@ -101,6 +141,10 @@ impl Reply {
             let why = locale::provider::too_many_blocks(MAX_BLOCKS as u64);
             return Err(Fault::bad(why));
         }
+        let index = index.unwrap_or(self.last.saturating_add(1));
+        // A server that forgets the end of a block begins the next one.
+        self.stop(index, events)?;
+        self.last = index;
         let block = match opening {
             Opening::Text(text) => {
                 self.say(text, events)?;
@@ -122,18 +166,16 @@ impl Reply {
                     data: data.into_owned(),
                 }
             }
-            Opening::Call { id, name, input } => self.call(&id, &name, input, events)?,
+            Opening::Call { id, name, input } => self.call((&id, index), &name, input, events)?,
             Opening::Other => Block::Other,
         };
-        match self.open.insert(index, block) {
-            None => Ok(()),
-            Some(_) => Err(Fault::bad(locale::provider::block_twice(index))),
-        }
+        self.open.insert(index, block);
+        Ok(())
     }
 
     fn call(
         &mut self,
-        id: &str,
+        (id, index): (&str, u64),
         name: &str,
         input: Option<Value>,
         events: &mut Vec<ProviderEvent>,
@@ -146,6 +188,8 @@ impl Reply {
         let is_taken = |id: &str| self.calls.iter().any(|call| call.id == id);
         let call = Call {
             id: free_id(Some(id), at, is_taken),
+            index,
+            halves: Halves::default(),
             name: name.to_owned(),
             input,
             args: String::new(),
@@ -158,42 +202,63 @@ impl Reply {
         Ok(Block::Call(at))
     }
 
+    /// Takes more of a block, by what it is: a block that was not begun begins with it.
     fn extend(
         &mut self,
-        index: u64,
+        index: Option<u64>,
         delta: Delta<'_>,
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
+        let index = index.unwrap_or(self.last);
         match (self.open.get_mut(&index), delta) {
-            (Some(Block::Text), Delta::Text(text)) => self.say(text, events),
-            (Some(Block::Thinking { .. }), Delta::Thinking(text)) => self.think(text, events),
+            (Some(Block::Other), _) | (_, Delta::Other) => Ok(()),
             (Some(Block::Thinking { signature }), Delta::Signature(whole)) => {
                 self.length.add(whole.len())?;
                 *signature = whole.into_owned();
                 Ok(())
             }
-            (Some(Block::Call(at)), Delta::Input(json)) => {
-                let at = *at;
-                self.argue(at, json, events)
+            (_, Delta::Signature(_)) => Ok(()),
+            (_, Delta::Text(text)) => self.say(text, events),
+            (None, Delta::Thinking(text)) => {
+                let signature = String::new();
+                self.open.insert(index, Block::Thinking { signature });
+                self.think(text, events)
             }
-            (Some(Block::Other), _) | (_, Delta::Other) => Ok(()),
-            (None, _) => Err(Fault::bad(locale::provider::block_not_open(index))),
-            (Some(_), _) => Err(Fault::bad(locale::provider::block_of_another_kind(index))),
+            (Some(_), Delta::Thinking(text)) => self.think(text, events),
+            (_, Delta::Input(json)) => self.argue_in(index, json, events),
+        }
+    }
+
+    /// Adds to the arguments of the call in this block, else to those of the last call.
+    fn argue_in(
+        &mut self,
+        index: u64,
+        json: Cow<'_, str>,
+        events: &mut Vec<ProviderEvent>,
+    ) -> Result<(), Fault> {
+        let found = self.calls.iter().rposition(|call| call.index == index);
+        match found.or(self.calls.len().checked_sub(1)) {
+            Some(at) => self.argue(at, json, events),
+            None if json.trim().is_empty() => Ok(()),
+            None => Err(Fault::bad(locale::provider::call_without_tool())),
         }
     }
 
     fn say(&mut self, text: Cow<'_, str>, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        let text = self.halves.join(text.into_owned());
         self.length.add(text.len())?;
         if !text.is_empty() {
-            events.push(ProviderEvent::TextDelta(text.into_owned()));
+            self.has_begun = true;
+            events.push(ProviderEvent::TextDelta(text));
         }
         Ok(())
     }
 
     fn think(&mut self, text: Cow<'_, str>, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        let text = self.halves.join(text.into_owned());
         self.length.add(text.len())?;
         if !text.is_empty() {
-            events.push(ProviderEvent::ReasoningDelta(text.into_owned()));
+            events.push(ProviderEvent::ReasoningDelta(text));
         }
         Ok(())
     }
@@ -207,12 +272,11 @@ impl Reply {
     ) -> Result<(), Fault> {
         self.length.add(json.len())?;
         let call = &mut self.calls[at];
-        extend_args(&mut call.args, &json)?;
-        if !json.is_empty() {
-            events.push(ProviderEvent::ToolCallDelta {
-                id: call.id.clone(),
-                args_json: json.into_owned(),
-            });
+        let args_json = call.halves.join(json.into_owned());
+        extend_args(&mut call.args, &args_json)?;
+        if !args_json.is_empty() {
+            let id = call.id.clone();
+            events.push(ProviderEvent::ToolCallDelta { id, args_json });
         }
         Ok(())
     }
@@ -231,7 +295,7 @@ impl Reply {
                 self.end_thought(block, events);
                 Ok(())
             }
-            None => Err(Fault::bad(locale::provider::block_unopened(index))),
+            None => Ok(()),
         }
     }
 
@@ -247,16 +311,15 @@ impl Reply {
     }
 
     /// The end of the answer. A call is told as complete only here: what is told so stays so.
-    fn finish(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+    fn finish(&mut self, end: End, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         self.is_over = true;
-        let Some(finish_reason) = self.stop_reason.take() else {
+        let stop_reason = self.stop_reason.take().or_else(|| self.reason(end));
+        let Some(finish_reason) = stop_reason else {
             return Err(cut());
         };
-        for block in std::mem::take(&mut self.open).into_values() {
-            if matches!(block, Block::Call(_)) {
-                return Err(Fault::bad(locale::provider::call_cut()));
-            }
-            self.end_thought(block, events);
+        let open: Vec<_> = self.open.keys().copied().collect();
+        for index in open {
+            self.stop(index, events)?;
         }
         events.extend(self.calls.drain(..).map(Call::end));
         events.push(ProviderEvent::MessageComplete {
@@ -265,12 +328,26 @@ impl Reply {
         });
         Ok(())
     }
+
+    /// The finish reason of an answer whose server gives none: one that has an end, a text or calls,
+    /// and no half of a call.
+    fn reason(&self, end: End) -> Option<String> {
+        let is_whole = |call: &Call| repair::args(&call.args).is_object();
+        let has_begun = self.has_begun || !self.calls.is_empty();
+        let is_whole = end == End::Said && has_begun && self.calls.iter().all(is_whole);
+        let reason = if self.calls.is_empty() {
+            "end_turn"
+        } else {
+            "tool_use"
+        };
+        is_whole.then(|| reason.to_owned())
+    }
 }
 
 impl Call {
     fn end(self) -> ProviderEvent {
         ProviderEvent::ToolCallEnd {
-            args: ToolCall::parse_args(&self.args),
+            args: repair::args(&self.args),
             provider_state: None,
             id: self.id,
             name: self.name,
@@ -287,27 +364,38 @@ impl Reader for Reply {
     ) -> Result<(), Fault> {
         match (name, data) {
             (Some("error"), data) => Err(Fault::inside(data)),
-            (_, "") => Ok(()),
-            (_, data) => self.hear(Event::read(data)?, events),
+            (Some("message_stop"), "") => self.finish(End::Said, events),
+            (_, data) if marks::is_end(data) => self.finish(End::Said, events),
+            (_, data) if marks::is_sign_of_life(data) => Ok(()),
+            (name, data) => self.read(name, data, events),
         }
     }
 
-    fn whole(&mut self, body: &str, _: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        // An error comes so, sometimes with a status of success.
-        Event::read(body)?;
-        Err(Fault::bad(locale::provider::not_streamed()))
+    fn whole(&mut self, body: &str, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        let Some((openings, summary)) = message(body) else {
+            // An error comes so, sometimes with a status of success.
+            self.read(None, body, events)?;
+            if self.is_streamed {
+                return self.finish(End::Silent, events);
+            }
+            return Err(Fault::bad(locale::provider::no_answer(clean(body))));
+        };
+        for opening in openings {
+            self.begin(None, opening, events)?;
+            self.stop(self.last, events)?;
+        }
+        self.sum_up(summary, events)
     }
 
-    fn end(&mut self, _: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        self.is_over = true;
-        Err(cut())
+    fn end(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        self.finish(End::Silent, events)
     }
 
     fn progress(&self) -> Progress {
-        if self.is_over {
-            Progress::Over
-        } else {
-            Progress::Speaking
+        match (self.is_over, self.stop_reason.is_some()) {
+            (true, _) => Progress::Over,
+            (false, true) => Progress::Stopped,
+            (false, false) => Progress::Speaking,
         }
     }
 }

@@ -16,12 +16,13 @@ use super::history::{MessageParam, Speaker, messages};
 use crate::dialect::Parameters;
 use crate::endpoint::Endpoint;
 use crate::fingerprint::Fingerprint;
+use crate::habits::{Habits, Sent};
 
 /// How many messages of the user are marked, from the last one on.
 const MARKED_MESSAGES: usize = 2;
 
-/// A request that is ready to be sent.
-pub(super) struct Request {
+/// A request that is written.
+pub(super) struct Written {
     pub(super) body: Vec<u8>,
     /// Of all that it says and to whom, without what it asks for.
     pub(super) fingerprint: Fingerprint,
@@ -55,7 +56,7 @@ impl<'a> Tool<'a> {
         Self {
             name: &spec.name,
             description: &spec.description,
-            input_schema: Parameters(&spec.parameters),
+            input_schema: Parameters(Cow::Borrowed(&spec.parameters)),
             cache_control: None,
         }
     }
@@ -65,31 +66,39 @@ impl<'a> Tool<'a> {
 ///
 /// # Errors
 /// Never for what the core can hold: it is all strings, numbers and trees of them.
-pub(super) fn write(endpoint: &Endpoint, prompt: &Prompt) -> serde_json::Result<Request> {
+pub(super) fn write(
+    endpoint: &Endpoint,
+    prompt: &Prompt,
+    habits: &Habits,
+) -> serde_json::Result<Written> {
     let spec = endpoint.spec;
     let wants = spec.overrides(&prompt.model);
-    let mut tools: Vec<_> = prompt.tools.iter().map(|tool| Tool::of(tool)).collect();
+    let mut tools: Vec<_> = habits.tools(prompt).map(Tool::of).collect();
     let mut system = system(prompt);
     // What one server has signed another one does not know.
     let mut prefix = Fingerprint::of(&endpoint.host());
     serde_json::to_writer(&mut prefix, &(&tools, &system))?;
     let (mut messages, fingerprint) = messages(spec, prompt, prefix)?;
-    match (system.last_mut(), tools.last_mut()) {
-        (Some(layer), _) => layer.mark(),
-        (None, Some(tool)) => tool.cache_control = Some(Cache::Ephemeral),
-        (None, None) => {}
+    if habits.takes(Sent::CacheControl) {
+        match (system.last_mut(), tools.last_mut()) {
+            (Some(layer), _) => layer.mark(),
+            (None, Some(tool)) => tool.cache_control = Some(Cache::Ephemeral),
+            (None, None) => {}
+        }
+        mark(&mut messages);
     }
-    mark(&mut messages);
     let body = serde_json::to_vec(&Body {
         model: &prompt.model,
         max_tokens: wants.limit(prompt.max_tokens),
-        temperature: wants.temperature(prompt.temperature),
+        temperature: wants
+            .temperature(prompt.temperature)
+            .filter(|_| habits.takes(Sent::Temperature)),
         stream: true,
         tools,
         system,
         messages,
     })?;
-    Ok(Request { body, fingerprint })
+    Ok(Written { body, fingerprint })
 }
 
 /// The layers of the system prompt, one block each; read one after the other they are its text.

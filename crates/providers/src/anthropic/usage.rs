@@ -40,10 +40,7 @@ pub(super) struct Bill {
 
 impl Bill {
     /// Takes what was said later: numbers grow, and those that are left out stay as they were.
-    pub(super) fn take(&mut self, cost: Option<Cost>) {
-        let Some(cost) = cost else {
-            return;
-        };
+    pub(super) fn take(&mut self, cost: Cost) {
         let details = cost.output_tokens_details;
         let reasoning = details.and_then(|details| details.thinking_tokens);
         for (known, said) in [

@@ -20,9 +20,27 @@ pub(super) struct Chunk<'a> {
     #[serde(default, deserialize_with = "json::lenient")]
     pub(super) usage: Option<Cost>,
     #[serde(borrow)]
-    pub(super) error: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    pub(super) prompt_progress: Option<PromptProgress>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    x_groq: Option<Beside>,
+}
+
+/// Where a server puts the bill that has no place in the dialect.
+#[derive(Deserialize)]
+struct Beside {
+    #[serde(default, deserialize_with = "json::lenient")]
+    usage: Option<Cost>,
+}
+
+/// How far a server is with reading the prompt, in tokens.
+#[derive(Deserialize)]
+pub(super) struct PromptProgress {
+    pub(super) total: u64,
+    pub(super) processed: u64,
 }
 
 #[derive(Deserialize)]
@@ -36,6 +54,8 @@ pub(super) struct Choice<'a> {
     message: Option<Delta<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    usage: Option<Cost>,
 }
 
 #[derive(Deserialize)]
@@ -46,12 +66,18 @@ pub(super) struct Delta<'a> {
     reasoning_content: Option<Text<'a>>,
     #[serde(borrow)]
     reasoning: Option<Text<'a>>,
+    /// A third name of the same.
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "json::plain_list")]
     pub(super) reasoning_details: Option<Vec<Value>>,
     #[serde(borrow)]
     pub(super) refusal: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<Fragment<'a>>>,
+    /// A call as the dialect's first version told it.
+    #[serde(borrow)]
+    pub(super) function_call: Option<Function<'a>>,
 }
 
 /// A piece of a call.
@@ -67,7 +93,7 @@ pub(super) struct Fragment<'a> {
 }
 
 #[derive(Deserialize)]
-struct Function<'a> {
+pub(super) struct Function<'a> {
     #[serde(borrow)]
     name: Option<Text<'a>>,
     #[serde(borrow)]
@@ -77,9 +103,9 @@ struct Function<'a> {
 /// What an answer cost, in every spelling that is in use.
 #[derive(Deserialize)]
 pub(super) struct Cost {
-    #[serde(default, deserialize_with = "json::tokens")]
+    #[serde(default, alias = "input_tokens", deserialize_with = "json::tokens")]
     prompt_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "json::tokens")]
+    #[serde(default, alias = "output_tokens", deserialize_with = "json::tokens")]
     completion_tokens: Option<u64>,
     #[serde(default, deserialize_with = "json::tokens")]
     total_tokens: Option<u64>,
@@ -121,18 +147,41 @@ pub(super) struct Piece {
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads a piece of an answer.
+    /// Reads a piece of an answer as it is usually written.
     ///
     /// # Errors
-    /// It is not one, or it is an error.
-    pub(super) fn read(json: &'a str) -> Result<Self, Fault> {
-        let chunk: Self = json::read(json)?;
-        let is_error = |object: &RawValue| object.get() == "\"error\"";
-        match (chunk.error, chunk.object) {
-            (Some(error), _) => Err(Fault::inside(error.get())),
-            (None, Some(object)) if is_error(object) => Err(Fault::inside(json)),
-            (None, _) => Ok(chunk),
+    /// It is not one.
+    pub(super) fn read(json: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(json)
+    }
+
+    /// The error that it is.
+    pub(super) fn fault(&self, json: &str) -> Option<Fault> {
+        let is_error = |object: &&RawValue| object.get() == "\"error\"";
+        let says = |error: &&RawValue| !matches!(error.get(), "false" | "\"\"" | "{}" | "[]");
+        match (self.error.filter(says), self.object.filter(is_error)) {
+            (Some(error), _) => Some(Fault::inside(error.get())),
+            (None, Some(_)) => Some(Fault::inside(json)),
+            (None, None) => None,
         }
+    }
+
+    /// Whether it may say something in a way that is not usual.
+    pub(super) fn is_odd(&self) -> bool {
+        let choices = self.choices.as_deref().unwrap_or_default();
+        let is_silent = choices.is_empty() && self.costs().next().is_none();
+        is_silent || choices.iter().any(Choice::is_odd)
+    }
+
+    /// What it says of the cost, wherever that stands.
+    pub(super) fn costs(&self) -> impl Iterator<Item = &Cost> {
+        let choices = self.choices.iter().flatten();
+        let in_choices = choices.filter_map(|choice| choice.usage.as_ref());
+        let beside = self
+            .x_groq
+            .iter()
+            .filter_map(|beside| beside.usage.as_ref());
+        self.usage.iter().chain(in_choices).chain(beside)
     }
 }
 
@@ -142,20 +191,55 @@ impl<'a> Choice<'a> {
         self.index.is_none_or(|index| index == 0)
     }
 
-    pub(super) fn news(&mut self) -> Option<Delta<'a>> {
-        self.delta.take().or(self.message.take())
+    /// What is new. Servers that send the whole message in each piece send what is new beside it, so
+    /// `has_begun` says whether the message counts.
+    pub(super) fn news(&mut self, has_begun: bool) -> Option<Delta<'a>> {
+        let delta = self.delta.take().filter(|delta| !delta.is_empty());
+        delta.or_else(|| self.message.take().filter(|_| !has_begun))
+    }
+
+    /// Whether it is a piece of a stream.
+    pub(super) fn is_piece(&self) -> bool {
+        self.delta.is_some()
+    }
+
+    fn is_odd(&self) -> bool {
+        match (&self.delta, &self.message) {
+            (None, None) => true,
+            (delta, message) => delta.iter().chain(message).any(Delta::is_odd),
+        }
     }
 }
 
 impl<'a> Delta<'a> {
-    /// What the model thought, under either name; some servers send it under both.
-    pub(super) fn reasoning(&mut self) -> Cow<'a, str> {
-        let known = [self.reasoning_content.take(), self.reasoning.take()];
-        let mut known = known
-            .into_iter()
-            .flatten()
-            .filter(|text| !text.0.is_empty());
-        known.next().map(|text| text.0).unwrap_or_default()
+    fn is_empty(&self) -> bool {
+        let texts = [&self.reasoning_content, &self.reasoning, &self.refusal];
+        self.content.is_none()
+            && texts.iter().all(|text| text.is_none())
+            && self.reasoning_details.is_none()
+            && self.tool_calls.is_none()
+            && self.function_call.is_none()
+    }
+
+    fn is_odd(&self) -> bool {
+        let fragments = self.tool_calls.iter().flatten();
+        let has_odd_content = self
+            .content
+            .is_some_and(|content| !is_plain_string(content));
+        has_odd_content || self.thinking.is_some() || fragments.into_iter().any(Fragment::is_odd)
+    }
+
+    /// What the model thought, and the field that it stands in; some servers send it in both.
+    pub(super) fn reasoning(&mut self) -> (Option<&'static str>, Cow<'a, str>) {
+        let known = [
+            ("reasoning_content", self.reasoning_content.take()),
+            ("reasoning", self.reasoning.take()),
+        ];
+        let said = known.into_iter().find_map(|(field, text)| {
+            let text = text.filter(|text| !text.0.is_empty())?;
+            Some((Some(field), text.0))
+        });
+        said.unwrap_or_default()
     }
 
     pub(super) fn content(&self) -> Result<Option<Content<'a>>, Fault> {
@@ -180,6 +264,23 @@ impl Piece {
 }
 
 impl<'a> Fragment<'a> {
+    /// A call as the dialect's first version told it.
+    pub(super) fn of(function: Function<'a>) -> Self {
+        Self {
+            index: None,
+            id: None,
+            function: Some(function),
+            extra_content: None,
+        }
+    }
+
+    /// Whether it lacks what a usual one has.
+    fn is_odd(&self) -> bool {
+        let function = self.function.as_ref();
+        let arguments = function.and_then(|function| function.arguments);
+        arguments.is_none_or(|arguments| !is_plain_string(arguments))
+    }
+
     /// The server's id; empty is none.
     pub(super) fn id(&self) -> Option<&str> {
         let id = self.id.as_ref().map(|id| id.0.as_ref());
@@ -205,6 +306,12 @@ impl<'a> Fragment<'a> {
             Some(raw) => Ok(Cow::Borrowed(raw.get())),
         }
     }
+}
+
+/// Whether it is a string without halves of characters.
+fn is_plain_string(value: &RawValue) -> bool {
+    let value = value.get();
+    value.starts_with('"') && !value.contains("\\ud") && !value.contains("\\uD")
 }
 
 fn string(json: &str) -> Result<Cow<'_, str>, Fault> {

@@ -9,7 +9,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::details::{EXTRA_CONTENT, REASONING_DETAILS};
+use super::thoughts::{self, Thoughts};
+use crate::endpoint::Endpoint;
 use crate::fingerprint::Fingerprint;
+use crate::habits::Habits;
 use crate::results::{NO_RESULT, outcomes};
 use crate::specs::{ProviderSpec, Quirk};
 use crate::state;
@@ -35,6 +38,8 @@ pub(super) enum MessageParam<'a> {
         content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         reasoning_details: Vec<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,9 +87,17 @@ impl Serialize for Arguments<'_> {
 }
 
 /// The messages of a request.
-pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<MessageParam<'a>> {
+pub(super) fn messages<'a>(
+    endpoint: &Endpoint,
+    prompt: &'a Prompt,
+    habits: &Habits,
+    thoughts: &Thoughts,
+) -> Vec<MessageParam<'a>> {
     let mut history = History {
-        spec,
+        spec: endpoint.spec,
+        takes_any_args: endpoint.spec.has(Quirk::AnyArguments) && endpoint.is_makers_own(),
+        habits,
+        thoughts,
         outcomes: outcomes(&prompt.messages),
         said: Vec::with_capacity(prompt.messages.len() + 1),
     };
@@ -101,6 +114,10 @@ pub(super) fn messages<'a>(spec: &ProviderSpec, prompt: &'a Prompt) -> Vec<Messa
 
 struct History<'a, 's> {
     spec: &'s ProviderSpec,
+    /// Whether arguments go back as the model wrote them.
+    takes_any_args: bool,
+    habits: &'s Habits,
+    thoughts: &'s Thoughts,
     outcomes: HashMap<&'a CallId, &'a Outcome>,
     said: Vec<MessageParam<'a>>,
 }
@@ -145,10 +162,15 @@ impl<'a> History<'a, '_> {
         let is_bound = calls.iter().any(|call| call.provider_state.is_some());
         let most = if is_bound { usize::MAX } else { MAX_CALLS };
         let (first, rest) = calls.split_at(calls.len().min(most));
-        let wants_reasoning = self.spec.has(Quirk::ReasoningBack) && !calls.is_empty();
+        let mut back = Back::default();
+        if !calls.is_empty() {
+            back = self.thoughts_back(message);
+        }
+        let has_more = back.content.is_some();
         self.said.push(MessageParam::Assistant {
             content: (!content.is_empty()).then_some(content),
-            reasoning_content: wants_reasoning.then(|| reasoning(message)),
+            reasoning_content: back.content,
+            reasoning: back.other,
             reasoning_details: self.details(message),
             tool_calls: first.iter().map(|call| self.call(call)).collect(),
         });
@@ -156,7 +178,8 @@ impl<'a> History<'a, '_> {
         for more in rest.chunks(most) {
             self.said.push(MessageParam::Assistant {
                 content: None,
-                reasoning_content: wants_reasoning.then_some(Cow::Borrowed("")),
+                reasoning_content: has_more.then_some(Cow::Borrowed("")),
+                reasoning: None,
                 reasoning_details: Vec::new(),
                 tool_calls: more.iter().map(|call| self.call(call)).collect(),
             });
@@ -176,7 +199,7 @@ impl<'a> History<'a, '_> {
 
     fn call(&self, call: &'a ToolCall) -> Call<'a> {
         let arguments = match &call.args {
-            Value::String(raw) if self.spec.has(Quirk::AnyArguments) => Arguments::Verbatim(raw),
+            Value::String(raw) if self.takes_any_args => Arguments::Verbatim(raw),
             Value::String(raw) => Arguments::Wrapped(raw),
             args => Arguments::Json(args),
         };
@@ -189,6 +212,29 @@ impl<'a> History<'a, '_> {
                 arguments,
             },
             extra_content: state::read(state, self.spec, EXTRA_CONTENT),
+        }
+    }
+
+    /// What the model thought before its calls, for the server that sent it or wants it.
+    fn thoughts_back(&self, message: &'a Message) -> Back<'a> {
+        let wants = self.spec.has(Quirk::ReasoningBack);
+        let field = match self.habits.wants_thoughts() {
+            Some(true) => Some(thoughts::CONTENT),
+            Some(false) => None,
+            None => wants
+                .then_some(thoughts::CONTENT)
+                .or_else(|| self.thoughts.field(message)),
+        };
+        let text = field.map(|_| reasoning(message));
+        match field {
+            Some(thoughts::CONTENT) => Back {
+                content: text,
+                other: None,
+            },
+            Some(_) | None => Back {
+                content: None,
+                other: text,
+            },
         }
     }
 
@@ -211,10 +257,18 @@ impl<'a> History<'a, '_> {
     }
 }
 
+/// What goes back of a thought, by the field in which it goes.
+#[derive(Default)]
+struct Back<'a> {
+    content: Option<Cow<'a, str>>,
+    other: Option<Cow<'a, str>>,
+}
+
 fn spoken(content: Cow<'_, str>) -> MessageParam<'_> {
     MessageParam::Assistant {
         content: Some(content),
         reasoning_content: None,
+        reasoning: None,
         reasoning_details: Vec::new(),
         tool_calls: Vec::new(),
     }

@@ -6,20 +6,32 @@ use samovar_locale as locale;
 use serde_json::Value;
 
 use super::calls::Calls;
-use super::chunk::{Choice, Chunk, Content, Delta, Piece};
+use super::chunk::{Choice, Chunk, Content, Delta, Fragment, Piece};
 use super::details::{self, REASONING_DETAILS};
+use super::plain::plain;
+use super::thoughts::Thoughts;
 use crate::bounds::Length;
-use crate::dialect::{Progress, Reader};
-use crate::fault::{Fault, clean};
+use crate::dialect::{End, Progress, Reader};
+use crate::fault::{Fault, ServerError, clean};
+use crate::repair::Halves;
 use crate::specs::ProviderSpec;
-use crate::state;
+use crate::{json, marks, state};
 
 /// An answer so far.
 pub(super) struct Reply {
     spec: &'static ProviderSpec,
     length: Length,
+    /// Whether the model has said anything.
+    has_begun: bool,
+    /// Whether it comes in pieces.
+    is_streamed: bool,
     /// Whether reasoning came last.
     is_thinking: bool,
+    /// The field that the reasoning came in.
+    field: Option<&'static str>,
+    /// To whom the reasoning goes back.
+    thoughts: Thoughts,
+    halves: Halves,
     details: Vec<Value>,
     calls: Calls,
     finish_reason: Option<String>,
@@ -28,9 +40,14 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub(super) fn new(spec: &'static ProviderSpec) -> Self {
+    pub(super) fn new(spec: &'static ProviderSpec, thoughts: Thoughts) -> Self {
         Self {
             spec,
+            thoughts,
+            halves: Halves::default(),
+            has_begun: false,
+            is_streamed: false,
+            field: None,
             length: Length::default(),
             is_thinking: false,
             details: Vec::new(),
@@ -41,27 +58,48 @@ impl Reply {
         }
     }
 
-    /// Whether the model said why it stopped. What comes after that is only the bill.
-    pub(super) fn is_finished(&self) -> bool {
-        self.finish_reason.is_some()
-    }
-
-    /// Whether the answer is complete.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over
-    }
-
-    /// Adds a piece.
+    /// Takes a piece, as it came or as it is usually written.
     ///
     /// # Errors
     /// It is an error, makes no sense, or makes the answer too long.
-    pub(super) fn add(
+    fn read(&mut self, json: &str, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        match Chunk::read(json) {
+            Ok(chunk) if !chunk.is_odd() => self.add(chunk, json, events),
+            Ok(_) | Err(_) => self.read_odd(json, events),
+        }
+    }
+
+    fn read_odd(&mut self, json: &str, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        let Some(plain) = plain(json) else {
+            return Err(json::no_piece(json));
+        };
+        let text = plain.to_string();
+        let chunk = Chunk::read(&text).map_err(|_| json::no_piece(json))?;
+        let says_nothing = chunk.choices.as_deref().unwrap_or_default().is_empty();
+        let is_error = || ServerError::is_told(&plain) && chunk.costs().next().is_none();
+        if chunk.fault(json).is_none() && says_nothing && is_error() {
+            return Err(Fault::inside(json));
+        }
+        self.add(chunk, &text, events)
+    }
+
+    fn add(
         &mut self,
         chunk: Chunk<'_>,
+        json: &str,
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
-        if let Some(cost) = &chunk.usage {
-            self.usage = cost.usage();
+        if let Some(fault) = chunk.fault(json) {
+            return Err(fault);
+        }
+        for cost in chunk.costs() {
+            self.usage = greater(self.usage, cost.usage());
+        }
+        if let Some(progress) = &chunk.prompt_progress {
+            events.push(ProviderEvent::PromptProgress {
+                read: progress.processed,
+                total: progress.total,
+            });
         }
         let choices = chunk.choices.into_iter().flatten();
         for choice in choices.filter(Choice::is_first) {
@@ -75,7 +113,8 @@ impl Reply {
         mut choice: Choice<'_>,
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
-        if let Some(delta) = choice.news() {
+        self.is_streamed |= choice.is_piece();
+        if let Some(delta) = choice.news(self.has_begun) {
             self.hear(delta, events)?;
         }
         match choice.finish_reason.map(|reason| clean(&reason.0)) {
@@ -84,7 +123,7 @@ impl Reply {
                 let why = locale::provider::answer_failed();
                 return Err(Fault::new(FaultCode::ProviderError, why));
             }
-            Some(reason) if reason.is_empty() => {}
+            Some(reason) if reason.is_empty() || reason == "null" => {}
             Some(reason) => self.finish_reason = Some(reason),
         }
         Ok(())
@@ -96,7 +135,9 @@ impl Reply {
                 .add(pieces.iter().map(|piece| piece.to_string().len()).sum())?;
             details::gather(&mut self.details, pieces);
         }
-        self.think(delta.reasoning().into_owned(), events)?;
+        let (field, thought) = delta.reasoning();
+        self.field = field.or(self.field);
+        self.think(thought.into_owned(), events)?;
         match delta.content()? {
             None => {}
             Some(Content::Text(text)) => self.say(text.into_owned(), events)?,
@@ -105,8 +146,10 @@ impl Reply {
         if let Some(refusal) = delta.refusal.take() {
             self.say(refusal.0.into_owned(), events)?;
         }
-        for fragment in delta.tool_calls.into_iter().flatten() {
+        let call = delta.function_call.take().map(Fragment::of);
+        for fragment in delta.tool_calls.into_iter().flatten().chain(call) {
             self.stop_thinking(events);
+            self.has_begun = true;
             let length = self.calls.take(fragment, events)?;
             self.length.add(length)?;
         }
@@ -128,21 +171,24 @@ impl Reply {
     }
 
     fn say(&mut self, text: String, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        let text = self.halves.join(text);
         if text.is_empty() {
             return Ok(());
         }
         self.length.add(text.len())?;
         self.stop_thinking(events);
+        self.has_begun = true;
         events.push(ProviderEvent::TextDelta(text));
         Ok(())
     }
 
     fn think(&mut self, text: String, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        let text = self.halves.join(text);
         if text.is_empty() {
             return Ok(());
         }
         self.length.add(text.len())?;
-        self.is_thinking = true;
+        (self.is_thinking, self.has_begun) = (true, true);
         events.push(ProviderEvent::ReasoningDelta(text));
         Ok(())
     }
@@ -155,20 +201,29 @@ impl Reply {
 
     fn end_reasoning(&mut self, events: &mut Vec<ProviderEvent>) {
         let details = std::mem::take(&mut self.details);
-        let state = (!details.is_empty())
-            .then(|| state::write(self.spec, REASONING_DETAILS, Value::Array(details)));
+        let field = self.field.take();
+        let state = if details.is_empty() {
+            field.and_then(|field| self.thoughts.state(field))
+        } else {
+            Some(state::write(
+                self.spec,
+                REASONING_DETAILS,
+                Value::Array(details),
+            ))
+        };
         events.push(ProviderEvent::ReasoningEnd {
             provider_state: state,
         });
     }
 
-    /// The end of the answer.
+    /// The end of the answer, by what says so.
     ///
     /// # Errors
-    /// The model never said that it stopped, or a call is unusable.
-    pub(super) fn finish(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+    /// Nothing says that the answer is whole, or a call is unusable.
+    fn finish(&mut self, end: End, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         self.is_over = true;
-        let Some(finish_reason) = self.finish_reason.take() else {
+        let finish_reason = self.finish_reason.take().or_else(|| self.reason(end));
+        let Some(finish_reason) = finish_reason else {
             let why = locale::provider::answer_cut();
             return Err(Fault::new(FaultCode::StreamCut, why));
         };
@@ -182,6 +237,29 @@ impl Reply {
         });
         Ok(())
     }
+
+    /// The finish reason of an answer whose server gives none: one that has an end, a text or calls,
+    /// and no half of a call.
+    fn reason(&self, end: End) -> Option<String> {
+        let is_whole = end == End::Said && self.has_begun && self.calls.are_whole();
+        let reason = if self.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
+        is_whole.then(|| reason.to_owned())
+    }
+}
+
+/// The larger of two reports, number by number: they are about the same tokens.
+fn greater(one: Usage, other: Usage) -> Usage {
+    Usage {
+        input: one.input.max(other.input),
+        output: one.output.max(other.output),
+        cache_read: one.cache_read.max(other.cache_read),
+        cache_write: one.cache_write.max(other.cache_write),
+        reasoning: one.reasoning.max(other.reasoning),
+    }
 }
 
 impl Reader for Reply {
@@ -193,26 +271,31 @@ impl Reader for Reply {
     ) -> Result<(), Fault> {
         match (name, data) {
             (Some("error"), data) => Err(Fault::inside(data)),
-            (_, "") => Ok(()),
-            (_, "[DONE]") => self.finish(events),
-            (_, data) => self.add(Chunk::read(data)?, events),
+            (_, data) if marks::is_end(data) => self.finish(End::Said, events),
+            (Some(name), "" | "{}") if marks::is_end(name) => self.finish(End::Said, events),
+            (Some(name), _) if marks::is_sign_of_life(name) => Ok(()),
+            (_, data) if marks::is_sign_of_life(data) => Ok(()),
+            (_, data) => self.read(data, events),
         }
     }
 
     fn whole(&mut self, body: &str, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        self.add(Chunk::read(body)?, events)?;
-        match self.progress() {
-            Progress::Speaking => Err(Fault::bad(locale::provider::no_answer())),
-            Progress::Stopped | Progress::Over => self.finish(events),
+        self.read(body, events)?;
+        if self.is_streamed {
+            return self.finish(End::Silent, events);
         }
+        if self.has_begun || self.finish_reason.is_some() {
+            return self.finish(End::Said, events);
+        }
+        Err(Fault::bad(locale::provider::no_answer(clean(body))))
     }
 
     fn end(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        self.finish(events)
+        self.finish(End::Silent, events)
     }
 
     fn progress(&self) -> Progress {
-        match (self.is_over(), self.is_finished()) {
+        match (self.is_over, self.finish_reason.is_some()) {
             (true, _) => Progress::Over,
             (false, true) => Progress::Stopped,
             (false, false) => Progress::Speaking,

@@ -1,3 +1,7 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
 use samovar_core::provider::Layer;
 use samovar_core::{CallId, Message, Outcome, Part, Role, Status, ToolCall};
 use samovar_doubles::talk::{self, assistant, message, tool, user};
@@ -5,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::details::{EXTRA_CONTENT, REASONING_DETAILS};
 use super::*;
+use crate::endpoint::Clients;
 use crate::specs::spec;
 use crate::state;
+use crate::timeouts::Timeouts;
 
 fn call(id: &str, args: Value) -> Part {
     talk::call(id, "look", args)
@@ -20,9 +26,22 @@ fn prompt(messages: Vec<Message>) -> Prompt {
     talk::prompt("m", messages)
 }
 
+fn endpoint(row: &str, base: &str) -> Endpoint {
+    let clients = Arc::new(Clients::new(Duration::from_secs(1), 1));
+    let base = Url::parse(base).unwrap();
+    Endpoint::new(spec(row).unwrap(), base, Timeouts::default(), clients)
+}
+
+fn sent_to(endpoint: &Endpoint, prompt: &Prompt) -> Value {
+    let habits = endpoint.habits(&prompt.model);
+    let request = write(endpoint, prompt, &habits).unwrap();
+    serde_json::from_slice(&request.body).unwrap()
+}
+
 fn sent(row: &str, prompt: &Prompt) -> Value {
-    let body = body(spec(row).unwrap(), prompt).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    let base = spec(row).unwrap().default_api_base;
+    let base = base.unwrap_or("https://mine.openai.azure.com/openai/v1");
+    sent_to(&endpoint(row, base), prompt)
 }
 
 #[track_caller]
@@ -227,6 +246,76 @@ fn reasoning_goes_back_only_to_who_wants_it_and_then_with_every_call() {
         let sent = sent(row, &prompt(talk.clone()));
         let found = [1, 3, 5].map(|at| sent["messages"][at]["reasoning_content"].clone());
         assert_eq!(found, wanted, "{row}");
+    }
+}
+
+// proves MD-20
+#[test]
+fn a_thought_goes_back_with_its_call_to_the_server_and_model_that_sent_it() {
+    let here = endpoint("openai", "http://127.0.0.1:9/v1");
+    let thought = |field| Part::Reasoning {
+        text: "Hm".to_owned(),
+        provider_state: Thoughts::of(&here, "m").state(field),
+    };
+    for (field, host, model, has_call, wanted) in [
+        (
+            "reasoning_content",
+            "http://127.0.0.1:9/v1",
+            "m",
+            true,
+            json!(["Hm", null]),
+        ),
+        (
+            "reasoning",
+            "http://127.0.0.1:9/v1",
+            "m",
+            true,
+            json!([null, "Hm"]),
+        ),
+        (
+            "reasoning_content",
+            "http://127.0.0.1:9/v1",
+            "m",
+            false,
+            json!([null, null]),
+        ),
+        (
+            "reasoning_content",
+            "http://127.0.0.1:9/v1",
+            "other",
+            true,
+            json!([null, null]),
+        ),
+        (
+            "reasoning_content",
+            "https://api.openai.com/v1",
+            "m",
+            true,
+            json!([null, null]),
+        ),
+    ] {
+        let mut parts = vec![thought(field), Part::text("I look.")];
+        parts.extend(has_call.then(|| call("c1", json!({}))));
+        let mut prompt = prompt(vec![user("Go"), assistant(parts)]);
+        model.clone_into(&mut prompt.model);
+        let sent = sent_to(&endpoint("openai", host), &prompt);
+        let found =
+            ["reasoning_content", "reasoning"].map(|name| sent["messages"][1][name].clone());
+        assert_eq!(json!(found), wanted, "{field} {host} {model} {has_call}");
+    }
+}
+
+// proves MD-20
+#[test]
+fn malformed_arguments_go_back_raw_to_the_makers_own_address_alone() {
+    let talk = || vec![user("Go"), assistant(vec![call("c1", json!("{\"pa"))])];
+    for (base, wanted) in [
+        ("https://api.openai.com/v1", "{\"pa"),
+        ("http://127.0.0.1:9/v1", "{\"text\":\"{\\\"pa\"}"),
+    ] {
+        let sent = sent_to(&endpoint("openai", base), &prompt(talk()));
+        let function = &sent["messages"][1]["tool_calls"][0]["function"];
+        assert_eq!(function["arguments"], wanted, "{base}");
     }
 }
 

@@ -5,7 +5,8 @@ use samovar_core::error::FaultCode;
 use samovar_core::{ProviderEvent, Usage};
 use serde_json::Value;
 
-use super::{Decoder, Progress};
+use crate::decoder::Decoder;
+use crate::dialect::Progress;
 use crate::fault::Fault;
 
 /// How an answer ended: its events, then nothing or a fault.
@@ -79,6 +80,7 @@ fn line(event: &ProviderEvent) -> (String, String) {
             let usage = format!("{input} {output} {cache_read} {cache_write} {reasoning}");
             whole(format!("complete {finish_reason} {usage}"))
         }
+        ProviderEvent::PromptProgress { read, total } => whole(format!("read {read} of {total}")),
         ProviderEvent::Failed { .. } => panic!("the decoder's failures are errors"),
     }
 }

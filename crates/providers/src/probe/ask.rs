@@ -9,8 +9,8 @@ use super::ProbeOutcome;
 use crate::endpoint::Endpoint;
 use crate::fault::{cause, clean};
 
-/// Bytes of one answer, at most.
-const MAX_BYTES: usize = 256 * 1024;
+/// Bytes of one answer, at most: gateways list hundreds of models.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Asks one server, until a deadline.
 #[derive(Clone, Copy)]

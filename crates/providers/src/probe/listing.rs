@@ -1,5 +1,7 @@
 //! Reads the lists of models that servers send.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 
 use super::ProbeOutcome;
@@ -12,6 +14,8 @@ pub(super) struct ListedModel {
     pub(super) name: String,
     pub(super) abilities: Abilities,
     pub(super) is_loaded: bool,
+    pub(super) window: Option<u64>,
+    pub(super) is_llama_cpp: bool,
 }
 
 /// What a model can do.
@@ -113,7 +117,33 @@ fn named(row: &Value, name: &str) -> Result<ListedModel, ProbeOutcome> {
             tools: None,
         },
         is_loaded: false,
+        window: window(row),
+        is_llama_cpp: text(&row["owned_by"]) == "llamacpp",
     })
+}
+
+/// Where lists name the window that a server gives a model, the most exact first. What a model was
+/// made for stands elsewhere, and may be much more.
+const WINDOWS: [&str; 7] = [
+    "/meta/n_ctx",
+    "/loaded_context_length",
+    "/max_model_len",
+    "/context_window",
+    "/context_length",
+    "/top_provider/context_length",
+    "/max_input_tokens",
+];
+
+/// Windows that a model can have, in tokens.
+const POSSIBLE: RangeInclusive<u64> = 256..=100_000_000;
+
+fn window(row: &Value) -> Option<u64> {
+    let named = WINDOWS.iter().filter_map(|place| row.pointer(place));
+    let mut windows = named.filter_map(|window| match window {
+        Value::String(text) => text.parse().ok(),
+        window => window.as_u64(),
+    });
+    windows.find(|window| POSSIBLE.contains(window))
 }
 
 /// Whether a model's name says that it makes vectors or ranks texts, and does not talk.

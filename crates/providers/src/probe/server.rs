@@ -108,5 +108,7 @@ fn local(spec: &'static ProviderSpec, listed: &ListedModel) -> Option<LocalModel
         provider: spec.name,
         tools: listed.abilities.tools,
         is_loaded: listed.is_loaded,
+        window: listed.window,
+        is_llama_cpp: listed.is_llama_cpp,
     })
 }

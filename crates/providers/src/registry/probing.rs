@@ -89,7 +89,7 @@ impl Registry {
 
     /// A service elsewhere is not asked, even if its address was set by hand: its list is long, and
     /// nobody said that all of it may be used.
-    fn is_asked(&self, spec: &ProviderSpec) -> bool {
+    pub(super) fn is_asked(&self, spec: &ProviderSpec) -> bool {
         spec.is_local || self.base(spec).is_ok_and(|url| is_loopback(&url))
     }
 

@@ -43,6 +43,14 @@ const fn reasoner(pattern: &'static str) -> ModelOverride {
 
 /// The reasoning models of `openai`, whoever serves them.
 const REASONERS: &[ModelOverride] = &[
+    ModelOverride {
+        drops: &[Param::Temperature, Param::MaxTokens, Param::Tools],
+        ..reasoner("o1-mini")
+    },
+    ModelOverride {
+        drops: &[Param::Temperature, Param::MaxTokens, Param::Tools],
+        ..reasoner("o1-preview")
+    },
     reasoner("o1"),
     reasoner("o3"),
     reasoner("o4"),

@@ -323,6 +323,7 @@ fn a_real_call_or_a_failure_makes_text_of_what_looks_like_one_and_the_end_of_a_t
         message: String::new(),
         retry_after: None,
         context: samovar_core::provider::ContextNumbers::default(),
+        is_final: false,
     };
     for (given, wanted) in [
         (

@@ -106,7 +106,8 @@ pub(crate) fn heard(events: &[ProviderEvent], turn: usize) -> Message {
                 parts.push(Part::Call(call));
             }
             (
-                ProviderEvent::ToolCallStart { .. }
+                ProviderEvent::PromptProgress { .. }
+                | ProviderEvent::ToolCallStart { .. }
                 | ProviderEvent::ToolCallDelta { .. }
                 | ProviderEvent::MessageComplete { .. },
                 _,
@@ -143,7 +144,8 @@ pub(crate) fn summary(events: &[ProviderEvent]) -> String {
                 rest.push(finish_reason.clone());
             }
             ProviderEvent::Failed { message, .. } => rest.push(message.clone()),
-            ProviderEvent::ReasoningEnd { .. }
+            ProviderEvent::PromptProgress { .. }
+            | ProviderEvent::ReasoningEnd { .. }
             | ProviderEvent::ToolCallStart { .. }
             | ProviderEvent::ToolCallDelta { .. } => {}
         }

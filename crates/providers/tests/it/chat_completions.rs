@@ -231,26 +231,25 @@ async fn a_refusal_is_told_with_its_code_its_words_and_without_the_key() {
 
 // proves MD-3
 #[tokio::test]
-async fn a_body_is_read_as_events_only_if_it_says_that_it_is_events() {
+async fn a_body_is_read_by_its_first_bytes_whatever_its_header_says() {
     let body = [HELLO, STOP, DONE].concat();
-    for (headers, needs) in [
-        ("content-type: text/html; charset=utf-8\r\n", "text/html"),
-        (
-            "content-type: application/x-ndjson\r\n",
-            "application/x-ndjson",
-        ),
-        ("", "without a content type"),
+    for headers in [
+        "content-type: text/html; charset=utf-8\r\n",
+        "content-type: application/json\r\n",
+        "content-type: application/octet-stream\r\n",
+        "content-type: Text/Event-Stream;charset=utf-8\r\n",
+        "",
     ] {
         let events = events(response("200 OK", headers, &body)).await;
+        assert_eq!(events, [hello(), complete()], "{headers}");
+    }
+    let page = "<!doctype html><title>Sign in</title>";
+    for headers in ["content-type: text/event-stream\r\n", ""] {
+        let events = events(response("200 OK", headers, page)).await;
         let (code, message) = failure(&events);
         assert_eq!((code, events.len()), (FaultCode::BadResponse, 1));
-        assert!(message.contains(needs), "{message}");
-        assert!(message.contains("OPENAI_BASE_URL"), "{message}");
-    }
-    for media in ["text/event-stream;charset=utf-8", "Text/Event-Stream"] {
-        let headers = format!("content-type: {media}\r\n");
-        let events = events(response("200 OK", &headers, &body)).await;
-        assert_eq!(events, [hello(), complete()]);
+        assert!(message.contains("Sign in"), "{message}");
+        assert!(!message.contains("OPENAI_BASE_URL"), "{message}");
     }
 }
 

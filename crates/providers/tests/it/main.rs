@@ -13,5 +13,6 @@ mod conversation;
 mod local;
 mod names;
 mod probing;
+mod refusals;
 mod server;
 mod surfaces;

@@ -116,6 +116,8 @@ enum Piece<'a> {
     Call(ElapsedMillis, Cow<'a, CallId>, Cow<'a, str>),
     /// A part that came whole, with its place.
     Added(ElapsedMillis, u16, Cow<'a, Part>),
+    /// How far a model's server is with the prompt.
+    Prompt(ElapsedMillis, u64, u64),
     /// How far a call is.
     Progress(ElapsedMillis, Cow<'a, CallId>, Cow<'a, Progress>),
 }
@@ -206,6 +208,14 @@ impl<'a> Packer<'a> {
                 let (call, progress) = (Cow::Borrowed(call), Cow::Borrowed(progress));
                 self.run.pieces.push(Piece::Progress(since, call, progress));
             }
+            Kind::PromptProgress {
+                message,
+                read,
+                total,
+            } => {
+                self.turn_to(message);
+                self.run.pieces.push(Piece::Prompt(since, *read, *total));
+            }
             other => match other.group() {
                 Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {
                     return false;
@@ -289,6 +299,14 @@ impl Unpacker {
                     message,
                     index,
                     part,
+                };
+                self.push(since, kind);
+            }
+            Piece::Prompt(since, read, total) => {
+                let kind = Kind::PromptProgress {
+                    message: self.message()?,
+                    read,
+                    total,
                 };
                 self.push(since, kind);
             }

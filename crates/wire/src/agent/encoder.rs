@@ -282,6 +282,7 @@ impl Spelling {
             | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
             | Kind::CallProgress { .. }
+            | Kind::PromptProgress { .. }
             | Kind::CallStarted { .. }
             | Kind::TurnContinued { .. }
             | Kind::EventsLost { .. }

@@ -278,6 +278,7 @@ impl SnapshotFold {
             | Kind::CallClosed { .. }
             | Kind::UiEvent { .. }
             | Kind::CallProgress { .. }
+            | Kind::PromptProgress { .. }
             | Kind::StateChanged { .. } => {}
         }
     }

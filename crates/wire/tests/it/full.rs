@@ -110,6 +110,7 @@ fn a_turn_is_shown_alike_whatever_is_taken_back_or_changed_beside_it() {
             title: None,
             approval: None,
             tainted: false,
+            context: None,
         },
     );
     changed.turn = None;

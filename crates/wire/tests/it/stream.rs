@@ -237,6 +237,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             title: None,
             approval: None,
             tainted: false,
+            context: None,
         },
         Kind::TurnUndone {
             below: Vec::new(),

@@ -9,6 +9,7 @@ fn failed(code: FaultCode, retry_after: Option<u64>) -> Failure {
         retry_after: retry_after.map(Duration::from_secs),
         usage: None,
         context: None,
+        is_final: false,
     }
 }
 

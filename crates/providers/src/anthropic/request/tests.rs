@@ -36,8 +36,9 @@ fn endpoint(base: &str) -> Endpoint {
     Endpoint::new(row(), base, Timeouts::default(), clients)
 }
 
-fn ask(prompt: &Prompt) -> Request {
-    write(&endpoint("https://api.anthropic.com"), prompt).unwrap()
+fn ask(prompt: &Prompt) -> Written {
+    let endpoint = endpoint("https://api.anthropic.com");
+    write(&endpoint, prompt, &Habits::default()).unwrap()
 }
 
 fn sent(prompt: &Prompt) -> Value {

@@ -5,13 +5,16 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::bounds::{MAX_ANSWER_BYTES, MAX_ARGS_BYTES, MAX_CALLS};
-use crate::exchange::Decoder;
-use crate::exchange::transcript::{self, AnswerEnd, code, told};
+use crate::decoder::Decoder;
+use crate::exchange::transcript::{self, AnswerEnd, code};
 use crate::frames::MAX_EVENT_BYTES;
 use crate::specs::spec;
 
 fn decoder() -> Decoder {
-    Decoder::new(Box::new(Reply::new(spec("openai").unwrap())))
+    Decoder::new(Box::new(Reply::new(
+        spec("openai").unwrap(),
+        Thoughts::default(),
+    )))
 }
 
 /// Feeds a body in one piece, and then its end.
@@ -126,6 +129,7 @@ fn a_comment_is_no_sign_of_the_model() {
         .unwrap();
     assert_eq!((decoder.heard(), events.len()), (1, 0));
 }
+
 #[test]
 fn an_error_inside_a_stream_ends_it_behind_what_was_said_before() {
     let said = delta(&json!({"content": "Hel"}));
@@ -180,9 +184,6 @@ fn what_is_no_piece_of_an_answer_is_a_bad_response() {
         "data: hello\n\n".to_owned(),
         "data: []\n\n".to_owned(),
         event(&json!({"choices": "no"})),
-        delta(&json!({"content": 7})),
-        delta(&json!({"content": {"text": "no"}})),
-        delta(&json!({"tool_calls": {"no": 1}})),
     ] {
         let told = read(body.as_bytes());
         assert_eq!(code(&told), Some(FaultCode::BadResponse), "{body}");
@@ -193,14 +194,6 @@ fn what_is_no_piece_of_an_answer_is_a_bad_response() {
     let nameless = json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]});
     let body = delta(&nameless) + &finish("tool_calls");
     assert_eq!(code(&read(body.as_bytes())), Some(FaultCode::BadResponse));
-}
-
-#[test]
-fn done_without_the_models_last_word_is_a_cut() {
-    let body = delta(&json!({"content": "Hel"})) + "data: [DONE]\n\n";
-    let told = read(body.as_bytes());
-    assert_eq!(code(&told), Some(FaultCode::StreamCut));
-    assert_eq!(told.0.len(), 1);
 }
 
 #[test]
@@ -244,45 +237,5 @@ fn nothing_grows_without_a_bound() {
             "{}",
             fault.message
         );
-    }
-}
-
-#[test]
-fn an_answer_in_one_piece_gives_the_same_events_as_a_stream() {
-    let call = json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
-    let body = json!({
-        "object": "chat.completion",
-        "choices": [{
-            "index": 0,
-            "message": {
-                "role": "assistant",
-                "content": "Hello",
-                "reasoning_content": "Hm",
-                "tool_calls": [call],
-            },
-            "finish_reason": "tool_calls",
-        }],
-        "usage": {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12},
-    });
-    let mut events = Vec::new();
-    decoder()
-        .whole(body.to_string().as_bytes(), &mut events)
-        .unwrap();
-    let wanted = "think Hm\nthought\ntext Hello\nstart a f\nargs a {}\nend a f {}\n\
-                  complete tool_calls 5 7 0 0 0";
-    assert_eq!(told(&events), wanted);
-    for (body, code) in [
-        (
-            r#"{"error":{"message":"m","code":429}}"#,
-            FaultCode::ProviderRateLimited,
-        ),
-        (r#"{"models":[]}"#, FaultCode::BadResponse),
-        ("{", FaultCode::BadResponse),
-        ("\u{0}", FaultCode::BadResponse),
-    ] {
-        let fault = decoder()
-            .whole(body.as_bytes(), &mut Vec::new())
-            .unwrap_err();
-        assert_eq!(fault.code, code, "{body}");
     }
 }

@@ -27,10 +27,7 @@ async fn every_message_of_every_role_counts_and_every_model_call_costs() {
             cache_write: 2,
             reasoning: 1,
         };
-        let context = ContextLimit {
-            model: "m".to_owned(),
-            tokens: 8192,
-        };
+        let context = ContextLimit::new("m", 8192);
         place
             .project(
                 "s",
@@ -114,10 +111,7 @@ async fn what_sessions_in_memory_use_is_added_to_the_totals() {
 async fn the_limit_of_a_model_is_forgotten_when_the_model_is_set() {
     for place in TestHistory::every().await {
         let usage = tokens(1, 1);
-        let context = Some(ContextLimit {
-            model: "m".to_owned(),
-            tokens: 8192,
-        });
+        let context = Some(ContextLimit::new("m", 8192));
         let set = |model: Option<&str>| Change::Set {
             model: model.map(str::to_owned),
             route: None,

@@ -128,6 +128,11 @@ fn a_thought_does_not_go_back_behind_other_words_than_it_answered() {
         ..prompt(talk.clone())
     };
     assert_eq!(kept(&with_tool), [false, false]);
-    let elsewhere = write(&endpoint("http://127.0.0.1:8080/v1"), &prompt(talk)).unwrap();
+    let elsewhere = write(
+        &endpoint("http://127.0.0.1:8080/v1"),
+        &prompt(talk),
+        &Habits::default(),
+    )
+    .unwrap();
     assert!(!String::from_utf8(elsewhere.body).unwrap().contains("s1"));
 }
