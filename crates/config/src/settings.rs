@@ -82,6 +82,10 @@ pub struct Provider {
     /// The base URL of its server, instead of the usual one.
     #[schemars(with = "String", example = &"http://127.0.0.1:8000/v1", length(min = 1, max = 2_048), extend("x-widens" = true))]
     pub api_base: Option<String>,
+    /// How many tokens its models hold, prompt and answer together, where its server does not say so or
+    /// says it wrong.
+    #[schemars(with = "u64", example = &8192, range(min = 256, max = 100_000_000), extend("x-widens" = true))]
+    pub context_window: Option<u64>,
 }
 
 /// Which models may be used, and how long to wait for their servers.
@@ -486,6 +490,7 @@ impl fmt::Debug for Provider {
         f.debug_struct("Provider")
             .field("api_key", &self.api_key)
             .field("api_base", &api_base)
+            .field("context_window", &self.context_window)
             .finish()
     }
 }

@@ -462,6 +462,9 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
         if let Some(base) = &provider.api_base {
             config.base_urls.insert(name.clone(), base.clone());
         }
+        if let Some(window) = provider.context_window {
+            config.windows.insert(name.clone(), window);
+        }
     }
     let (models, seconds) = (&settings.models, |seconds: u32| {
         Duration::from_secs(seconds.into())

@@ -395,7 +395,7 @@ fn a_call_that_no_provider_counted_is_estimated_and_one_that_was_refused_costs_n
         })
     };
     for (kind, tokens) in [
-        (cut("stop"), 110),
+        (cut("stop"), 114),
         // A call of which nothing was kept may have come after the words.
         (cut("cancelled"), 150),
         (cut("error"), 150),
@@ -403,7 +403,7 @@ fn a_call_that_no_provider_counted_is_estimated_and_one_that_was_refused_costs_n
         (reset(FaultCode::Interrupted), 150),
         (reset(FaultCode::StreamCut), 150),
         (reset(FaultCode::ProviderRateLimited), 0),
-        (Kind::finished(said.clone()), 110),
+        (Kind::finished(said.clone()), 114),
     ] {
         let spent = hold.settled(&kind).unwrap();
         assert_eq!(
