@@ -228,6 +228,7 @@ impl Runner {
                     self.note_by(Author::System, Kind::finished(message));
                 }
                 Step::CallModel { max_tokens } => {
+                    self.note_window();
                     self.keep().await?;
                     // Somebody may have stopped it while it waited for room.
                     if self.turn.is_over() {

@@ -27,7 +27,6 @@ impl Runner {
                 return Ok(());
             }
         }
-        self.note_window();
         // What joins is a part of the prompt; without room for it, it waits again at the turn's end.
         let steering = self.queue.take_steering();
         let steering_tokens = steering.iter().map(|one| context::tokens(&one.message));
