@@ -66,7 +66,7 @@ impl Key {
     /// Whether its value is the address of somebody's server, in which a key may hide.
     pub(crate) fn is_endpoint(&self) -> bool {
         let last = self.name.rsplit('.').next();
-        matches!(last, Some("api_base" | "url" | "search_url"))
+        matches!(last, Some("api_base" | "url" | "search_url" | "proxy"))
     }
 }
 

@@ -23,6 +23,7 @@ mod nearest;
 mod origin;
 mod page;
 mod policy;
+mod proxies;
 mod resolve;
 mod schema;
 mod secrets;
@@ -45,6 +46,7 @@ pub use modes::AgentMode;
 pub use origin::{Location, Origin};
 pub use page::{provider_reference, reference};
 pub use policy::{PolicyRule, PolicyVerdict};
+pub use proxies::{ProxyAddress, ProxyVariable};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use crate::environment;
 use crate::keys::Key;
 use crate::origin::Origin;
+use crate::proxies;
 use crate::resolve::{Resolved, Sources};
 use crate::settings::Secret;
 
@@ -13,6 +14,9 @@ impl Sources {
     pub fn secret_variables(&self) -> Vec<(OsString, OsString)> {
         let keys = self.keys();
         let is_secret = |name: &str, value: &str| {
+            if proxies::NAMES.iter().flatten().any(|known| *known == name) {
+                return password_of(value).is_some();
+            }
             let mut named = keys.iter();
             let key = named.find(|key| key.variables.iter().any(|variable| variable == name));
             key.is_some_and(|key| secret_of(key, value).is_some())
@@ -60,10 +64,12 @@ fn secret_of(key: &Key, value: &str) -> Option<Secret> {
     if key.is_secret {
         return Some(Secret::new(value));
     }
-    if !key.is_endpoint() {
-        return None;
-    }
-    let (_, rest) = value.split_once("://")?;
+    key.is_endpoint().then(|| password_of(value)).flatten()
+}
+
+/// The password in an address.
+fn password_of(address: &str) -> Option<Secret> {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (user, _) = rest[..end].rsplit_once('@')?;
     let (_, password) = user.split_once(':').unwrap_or(("", user));

@@ -18,6 +18,7 @@ use crate::defaults::Defaults;
 use crate::exec::Exec;
 use crate::modes::AgentMode;
 use crate::policy::PolicyRule;
+use crate::proxies::ProxyAddress;
 use crate::web::Web;
 
 /// All settings, with their defaults.
@@ -107,6 +108,19 @@ pub struct Models {
     #[schemars(length(max = 256), inner(length(min = 5, max = 300)))]
     #[schemars(extend("x-widens" = true, "examples" = [["openai/gpt-5-mini 0.25 2"]]))]
     pub prices: Vec<String>,
+    /// The HTTP proxy through which models are asked that do not run on this machine; by default
+    /// that of `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY`.
+    #[schemars(
+        with = "String", example = &"http://proxy.example:3128",
+        length(min = 1, max = 2_048),
+        extend("x-widens" = true)
+    )]
+    pub proxy: Option<ProxyAddress>,
+    /// Hosts that are asked without the proxy: names with all below them, addresses, ranges, or `*`
+    /// for all; by default those of `NO_PROXY`.
+    #[schemars(length(max = 256), inner(length(min = 1, max = 300)))]
+    #[schemars(extend("x-widens" = true, "examples" = [["example.com", "10.0.0.0/8"]]))]
+    pub no_proxy: Vec<String>,
     /// Seconds to wait for a connection to a model's server.
     #[schemars(range(min = 1, max = 300), extend("x-widens" = true))]
     pub connect_seconds: u32,
@@ -538,6 +552,8 @@ impl Default for Models {
             probe: true,
             require: false,
             prices: Vec::new(),
+            proxy: None,
+            no_proxy: Vec::new(),
             connect_seconds: 10,
             first_token_seconds: 120,
             between_tokens_seconds: 60,

@@ -14,6 +14,7 @@ use samovar_locale as locale;
 
 use crate::fault::{Fault, cause};
 use crate::habits::{Change, Habits};
+use crate::proxy::{Proxy, ProxyConfig, Way};
 use crate::specs::{ProviderSpec, Quirk};
 use crate::timeouts::{Limit, Timeouts};
 
@@ -21,17 +22,20 @@ use crate::timeouts::{Limit, Timeouts};
 /// for an answer of the person.
 const IDLE: Duration = Duration::from_secs(20);
 
-/// The HTTP clients, one for each scheme, each made at its first use and shared by all providers. A
-/// failure is not kept, because it may come from a lack of descriptors.
+/// The HTTP clients, one for each scheme and for each with its proxy, each made at its first use and
+/// shared by all providers. A failure is not kept, because it may come from a lack of descriptors.
 ///
-/// The one for `http` asks for no system certificates: a machine without any can still use a local
-/// server, and nobody pays for reading them who needs none.
+/// One that never speaks TLS asks for no system certificates: a machine without any can still use a
+/// local server, and nobody pays for reading them who needs none.
 pub(crate) struct Clients {
     connect: Duration,
     /// Connections without a request that are kept for each host, at most.
     max_idle: usize,
+    proxies: ProxyConfig,
     plain: OnceLock<Client>,
     encrypted: OnceLock<Client>,
+    plain_by_proxy: OnceLock<Client>,
+    encrypted_by_proxy: OnceLock<Client>,
 }
 
 impl Clients {
@@ -39,28 +43,41 @@ impl Clients {
         Self {
             connect,
             max_idle,
+            proxies: ProxyConfig::default(),
             plain: OnceLock::new(),
             encrypted: OnceLock::new(),
+            plain_by_proxy: OnceLock::new(),
+            encrypted_by_proxy: OnceLock::new(),
         }
     }
 
-    /// The client for an address.
-    fn client(&self, url: &Url) -> Result<Client, Fault> {
-        let is_encrypted = url.scheme() == "https";
-        let kept = if is_encrypted {
-            &self.encrypted
-        } else {
-            &self.plain
+    pub(crate) fn with_proxies(mut self, proxies: &ProxyConfig) -> Self {
+        self.proxies = proxies.clone();
+        self
+    }
+
+    /// The client for an address, which is asked this way.
+    fn client(&self, url: &Url, way: &Way) -> Result<Client, Fault> {
+        let (is_encrypted, proxy) = (url.scheme() == "https", way.proxy());
+        let kept = match (is_encrypted, proxy) {
+            (false, None) => &self.plain,
+            (true, None) => &self.encrypted,
+            (false, Some(_)) => &self.plain_by_proxy,
+            (true, Some(_)) => &self.encrypted_by_proxy,
         };
         if let Some(client) = kept.get() {
             return Ok(client.clone());
         }
-        let builder = self.builder();
-        let made = if is_encrypted {
-            build(builder)
-        } else {
-            build(builder.tls_certs_only([]))
-        };
+        let mut builder = self.builder();
+        if !is_encrypted && !proxy.is_some_and(Proxy::is_encrypted) {
+            builder = builder.tls_certs_only([]);
+        }
+        let made = proxy.map(Proxy::for_client).transpose();
+        let made = made.map_err(|error| locale::provider::no_client(cause(&error)));
+        let made = made.and_then(|proxy| match proxy {
+            Some(proxy) => build(builder.proxy(proxy)),
+            None => build(builder),
+        });
         let made = made.map_err(|why| Fault::new(FaultCode::Internal, why))?;
         Ok(kept.get_or_init(|| made).clone())
     }
@@ -94,6 +111,7 @@ pub(crate) struct Endpoint {
     pub(crate) base: Url,
     pub(crate) timeouts: Timeouts,
     key: Option<(Secret, HeaderValue)>,
+    way: Way,
     clients: Arc<Clients>,
     /// How its models want their requests, as far as that was found.
     habits: Mutex<HashMap<String, Habits>>,
@@ -108,6 +126,7 @@ impl Endpoint {
     ) -> Self {
         Self {
             spec,
+            way: clients.proxies.way(&base),
             base,
             timeouts,
             key: None,
@@ -139,7 +158,7 @@ impl Endpoint {
     }
 
     pub(crate) fn client(&self) -> Result<Client, Fault> {
-        self.clients.client(&self.base)
+        self.clients.client(&self.base, &self.way)
     }
 
     /// Whether it is the address of the provider's maker, and not a server that goes by its name.
@@ -224,6 +243,7 @@ impl Endpoint {
             Some(advice) => locale::provider::failure_with_advice(provider, host, what, advice),
             None => locale::provider::failure(provider, host, what),
         };
+        message = self.way.explain(message);
         if let Some((key, _)) = &self.key {
             message = message.replace(key.expose(), "***");
         }
@@ -298,12 +318,21 @@ impl Endpoint {
             return Fault::new(FaultCode::Internal, why);
         }
         let cause = cause(error);
+        if error.is_connect() && cause.ends_with("proxy authorization required") {
+            return Self::locked_proxy();
+        }
         if error.is_connect() {
             let why = locale::provider::unreachable(cause);
             return Fault::new(FaultCode::ProviderUnreachable, why);
         }
         let why = locale::provider::closed(cause);
         Fault::new(FaultCode::StreamCut, why)
+    }
+
+    /// The proxy wants a user that the configuration does not name. No wait helps.
+    pub(crate) fn locked_proxy() -> Fault {
+        let why = locale::provider::proxy_locked();
+        Fault::new(FaultCode::ProviderRejected, why)
     }
 
     /// A call that ran into one of its limits.

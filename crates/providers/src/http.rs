@@ -1,7 +1,7 @@
 //! One exchange with a model's server, up to the point where its answer can be read.
 
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{RequestBuilder, Response, Url};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use samovar_core::error::FaultCode;
 use samovar_descriptors::{pauses, stems_from_exhaustion};
 use samovar_locale as locale;
@@ -43,6 +43,9 @@ pub(crate) async fn ask(
     let mut response = sent
         .map_err(|limit| endpoint.late(limit))?
         .map_err(|error| endpoint.unanswered(&error))?;
+    if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+        return Err(Endpoint::locked_proxy());
+    }
     if !response.status().is_success() {
         return Err(refusal(&mut response, watch).await);
     }

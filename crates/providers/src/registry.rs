@@ -26,6 +26,7 @@ use crate::endpoint::{Clients, Endpoint};
 use crate::external::{EXTERNAL, External};
 use crate::price::{FREE, Price};
 use crate::probe::Probing;
+use crate::proxy::ProxyConfig;
 use crate::specs::{self, ProviderSpec, SPECS};
 use crate::timeouts::Timeouts;
 use crate::unbuilt::Unbuilt;
@@ -65,6 +66,8 @@ pub struct ProviderConfig {
     /// Connections without a request that are kept open for each host, at most; they are closed
     /// after 20 s.
     pub max_idle: usize,
+    /// The proxies through which models elsewhere are asked.
+    pub proxies: ProxyConfig,
 }
 
 impl Default for ProviderConfig {
@@ -81,6 +84,7 @@ impl Default for ProviderConfig {
             windows: BTreeMap::new(),
             timeouts: Timeouts::default(),
             max_idle: 32,
+            proxies: ProxyConfig::default(),
         }
     }
 }
@@ -134,12 +138,13 @@ impl fmt::Debug for Registry {
 impl Registry {
     /// Takes the configuration and the provider for the row `demo`; opens and reads nothing.
     pub fn new(config: ProviderConfig, demo: Arc<dyn Provider>) -> Self {
-        let clients = Arc::new(Clients::new(config.timeouts.connect, config.max_idle));
+        let clients = |connect, idle| Clients::new(connect, idle).with_proxies(&config.proxies);
         let made = SPECS.iter().map(|_| OnceLock::new()).collect();
-        let last_probe = LastProbe::none(config.timeouts.probe);
+        // No probe shares a connection with a prompt.
+        let last_probe = LastProbe::none(Arc::new(clients(config.timeouts.probe, 1)));
         Self {
+            clients: Arc::new(clients(config.timeouts.connect, config.max_idle)),
             config,
-            clients,
             demo,
             made,
             last_probe,

@@ -8,6 +8,7 @@ mod elsewhere;
 mod exec;
 pub(crate) mod handed;
 mod policy;
+mod proxy;
 mod relay;
 mod web;
 
@@ -326,6 +327,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     config.relay = relay::set_up(&resolved)?;
     config.frees_ballast = data_dir.place == Place::OfFolder;
     config.providers = set_up(&resolved);
+    config.providers.proxies = proxy::set_up(&resolved, &sources)?;
     budget::set_up(&mut config, &resolved)?;
     config.providers.unbuilt = unbuilt(&sources);
     config.providers.max_idle = config.budget().idle;

@@ -104,6 +104,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(relay::set(found));
     findings.push(models::near(found).await);
     findings.push(models::keys(found));
+    findings.extend(models::proxies(found));
     findings.extend(found.registry.idle_keys().iter().map(models::idle));
     findings
 }
@@ -187,6 +188,7 @@ fn name(what: &str) -> &'static str {
         "modes" => text::what_modes(),
         "server" => text::what_server(),
         "recovery" => text::what_recovery(),
+        "proxy" => text::what_proxy(),
         "question" => text::what_question(),
         "chat" => text::what_chat(),
         "greeting" => text::what_greeting(),

@@ -97,8 +97,8 @@ pub mod egress {
 pub mod providers {
     pub use samovar_providers::{
         Access, Alternative, Choice, DemoUse, Idle, IdleKey, LocalModel, Price, ProbeOutcome,
-        ProbeReport, Probing, ProviderConfig, ProviderSpec, Reason, Registry, Row, SPECS, Secret,
-        ServerProbe, Timeouts, UNBUILT, Unbuilt,
+        ProbeReport, Probing, ProviderConfig, ProviderSpec, Proxy, ProxyConfig, ProxySetting,
+        Reason, Registry, Row, SPECS, Secret, ServerProbe, Timeouts, UNBUILT, Unbuilt, Way,
     };
 
     /// The providers that a configuration sets up, with `demo` among them.

@@ -19,7 +19,6 @@ const NOTHING_COUNTS: Duration = Duration::from_secs(10);
 
 /// The last report of this machine's servers.
 pub(super) struct LastProbe {
-    /// Its own connections: no probe shares one with a prompt.
     clients: Arc<Clients>,
     last: Mutex<Option<(Instant, Arc<ProbeReport>)>>,
     /// The same report, readable while a probe runs.
@@ -27,9 +26,9 @@ pub(super) struct LastProbe {
 }
 
 impl LastProbe {
-    pub(super) fn none(budget: Duration) -> Self {
+    pub(super) fn none(clients: Arc<Clients>) -> Self {
         Self {
-            clients: Arc::new(Clients::new(budget, 1)),
+            clients,
             last: Mutex::new(None),
             known: RwLock::default(),
         }

@@ -13,6 +13,7 @@ mod conversation;
 mod local;
 mod names;
 mod probing;
+mod proxy;
 mod refusals;
 mod server;
 mod surfaces;

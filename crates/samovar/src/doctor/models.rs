@@ -106,6 +106,26 @@ pub(super) fn keys(found: &Setup) -> Finding {
     }
 }
 
+/// The proxies that are set, used or not.
+pub(super) fn proxies(found: &Setup) -> impl Iterator<Item = Finding> {
+    let proxies = &found.config.providers.proxies;
+    proxies.settings().map(|setting| {
+        let origin = &setting.origin;
+        let why = if proxies.direct.is_empty() {
+            text::proxy_why(origin)
+        } else {
+            text::proxy_why_exempt(origin, &proxies.direct_origin)
+        };
+        match &setting.proxy {
+            Ok(proxy) => Finding::good("proxy", text::proxy_used(proxy), why),
+            Err(error) => {
+                let fact = text::proxy_ignored(origin, error);
+                Finding::absent("proxy", fact, text::proxy_ignored_why())
+            }
+        }
+    })
+}
+
 /// A key that nothing uses.
 pub(super) fn idle(key: &IdleKey) -> Finding {
     let finding = Finding::good("key", key.to_string(), text::key_idle());

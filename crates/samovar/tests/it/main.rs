@@ -44,6 +44,7 @@ mod pipes;
 mod proof;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod prove;
+mod proxy;
 mod readers;
 mod relay;
 mod relay_killed;

@@ -62,6 +62,8 @@ async fn a_server_has_its_keys_and_its_environment_has_none() {
         .set("OPENAI_API_KEY", KEY)
         .set("OPENAI_BASE_URL", &model.base_url())
         .set("SAMOVAR_TOKEN", TOKEN)
+        .set("HTTPS_PROXY", "proxy-user:a-pass-word@127.0.0.1:9")
+        .set("NO_PROXY", "direct.example")
         // What a parent has left is of another process.
         .set("SAMOVAR_KEYS", "1:3");
 
@@ -71,7 +73,7 @@ async fn a_server_has_its_keys_and_its_environment_has_none() {
     for secret in [KEY, TOKEN, "sk-of-", "a-pass-word"] {
         assert!(!environ.contains(secret), "{secret}: {environ}");
     }
-    for other in ["OPENAI_BASE_URL=", "HOME="] {
+    for other in ["OPENAI_BASE_URL=", "HOME=", "NO_PROXY="] {
         assert!(environ.contains(other), "{other}: {environ}");
     }
     assert_eq!(shown(server.pid(), "comm"), "samovar\n");
