@@ -397,8 +397,8 @@ export type AgentStreamEvent = {
   | {
       type: "completed";
       /**
-       * The provider's own word, or `max_iterations`, `budget`, `failed_call`, `cancelled` or
-       * `steered` (AS-6).
+       * The provider's own word, or `max_iterations`, `budget`, `failed_call`, `repeated_call`,
+       * `cancelled` or `steered` (AS-6).
        */
       finishReason: string;
       /** The number of iterations. */

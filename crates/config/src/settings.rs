@@ -85,8 +85,8 @@ pub struct Provider {
     pub api_base: Option<String>,
     /// How many tokens its models hold, prompt and answer together, where its server does not say so or
     /// says it wrong.
-    #[schemars(with = "u64", example = &8192, range(min = 256, max = 100_000_000), extend("x-widens" = true))]
-    pub context_window: Option<u64>,
+    #[schemars(with = "u32", example = 8192, range(min = 256, max = 100_000_000), extend("x-widens" = true))]
+    pub context_window: Option<u32>,
 }
 
 /// Which models may be used, and how long to wait for their servers.

@@ -590,7 +590,8 @@ pub struct Limits {
 /// stops where one more question carries it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminders {
-    /// After an answer that follows a failed call and calls nothing.
+    /// After an answer that calls nothing and follows a failed call that other arguments can mend.
+    /// Also says whether a turn can end with [`FinishReason::FailedCall`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed_call: bool,
     /// After an answer that was cut at the token limit. Has no effect with a token budget.
@@ -675,8 +676,11 @@ pub enum FinishReason {
     MaxIterations,
     /// A budget was used up.
     Budget,
-    /// The model gave up after a failed call, and after a reminder if it had an iteration left.
+    /// The model answered, but its last call failed and would have done more than read, and no call
+    /// of the turn, or of those that it called, has done more than read.
     FailedCall,
+    /// The model made the same call, which failed in the same way, for the third time in a row.
+    RepeatedCall,
     /// It was cancelled.
     Cancelled,
     /// Its message joined the running turn, which answers it (AS-11).
@@ -693,6 +697,7 @@ impl FinishReason {
             Self::MaxIterations => "max_iterations",
             Self::Budget => "budget",
             Self::FailedCall => "failed_call",
+            Self::RepeatedCall => "repeated_call",
             Self::Cancelled => "cancelled",
             Self::Steered => "steered",
             Self::Error => "error",

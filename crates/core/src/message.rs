@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::id::{CallId, MessageId};
 use crate::ports::Millis;
+use crate::tool::Effect;
 
 /// The author's role, as models know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -157,7 +158,7 @@ const REMINDER: &str = "reminder";
 /// What the server reminds a model of before a turn ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reminder {
-    /// Its last call failed, and it stopped there.
+    /// Its last call failed, other arguments can mend that, and it stopped there.
     FailedCall,
     /// Its answer was cut at the token limit.
     CutAnswer,
@@ -327,24 +328,31 @@ pub struct Outcome {
     /// A structured value that a client may show instead: a diff, a table, an exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// Whether the call failed, had no effect, and can succeed with other arguments, which the text
+    /// names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub correctable: bool,
+    /// The effect of the tool, if the call failed before it began and the tool does more than read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
 }
 
 impl Outcome {
     /// A success, with the text for the model.
     pub fn done(text: impl Into<String>) -> Self {
-        Self {
-            status: Status::Done,
-            text: text.into(),
-            data: None,
-        }
+        Self::new(Status::Done, text)
     }
 
     /// A failure, in words that the model can act on.
     pub fn failed(text: impl Into<String>) -> Self {
+        Self::new(Status::Failed, text)
+    }
+
+    /// A failure that other arguments can mend; the text says which.
+    pub fn correctable(text: impl Into<String>) -> Self {
         Self {
-            status: Status::Failed,
-            text: text.into(),
-            data: None,
+            correctable: true,
+            ..Self::failed(text)
         }
     }
 
@@ -354,6 +362,8 @@ impl Outcome {
             status,
             text: text.into(),
             data: None,
+            correctable: false,
+            effect: None,
         }
     }
 

@@ -304,7 +304,7 @@ pub(crate) fn revealed(
     let asked = own + u64::from(prompt.max_tokens);
     let said_of = if numbers.has_answer { asked } else { own };
     let known = known.map_or(1000, |limit| limit.per_mille.into());
-    let is_near = |used: &u64| (said_of / 4..=said_of.saturating_mul(4)).contains(used);
+    let is_near = |used: &u64| (said_of / 4..=said_of.saturating_mul(8)).contains(used);
     let unnamed = counted(asked / 4 * 3, known);
     let (tokens, per_mille, base) = match (numbers.limit, numbers.used.filter(is_near)) {
         (Some(limit), Some(used)) => (limit, used * 1000 / said_of.max(1), said_of),

@@ -41,6 +41,9 @@ pub(crate) const MAX_TREE: usize = 64;
 /// The most tasks in the background of which each begins in the turn that read the result of the one
 /// before, with no message of a person between them: so recursion is bounded there, too (SA-21).
 pub(crate) const MAX_SPAWNED: u32 = 16;
+/// The key of a result that says whether a call of the child did more than read; only clients and the
+/// caller's turn read it.
+const HAS_ACTED: &str = "acted";
 /// The most characters of a child's last text that its caller reads.
 const MAX_SUMMARY_CHARS: usize = 2_000;
 
@@ -306,7 +309,8 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
     let text = last.map(Message::text).unwrap_or_default();
     let mut said = Map::new();
     let error = match &end.reason {
-        FinishReason::Model(_) => None,
+        // It answered, and says itself what failed.
+        FinishReason::Model(_) | FinishReason::FailedCall => None,
         FinishReason::Cancelled => Some(("SUBAGENT_CANCELLED", "it was stopped".to_owned())),
         FinishReason::Budget => Some((
             "SUBAGENT_BUDGET",
@@ -317,9 +321,9 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
             "SUBAGENT_STEPS",
             "it took as many steps as it may".to_owned(),
         )),
-        FinishReason::FailedCall => Some((
+        FinishReason::RepeatedCall => Some((
             "SUBAGENT_FAILED",
-            "it gave up after a call that failed".to_owned(),
+            "it made the same failing call three times".to_owned(),
         )),
         FinishReason::Steered | FinishReason::Error => {
             let fault = end.fault.as_ref().map(|fault| fault.message.clone());
@@ -331,7 +335,7 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
     };
     said.insert("ok".to_owned(), error.is_none().into());
     let status = match &end.reason {
-        FinishReason::Model(_) => Status::Done,
+        FinishReason::Model(_) | FinishReason::FailedCall => Status::Done,
         // A person's wish, not a fault to be corrected.
         FinishReason::Cancelled => Status::Cancelled,
         _ => Status::Failed,
@@ -344,8 +348,17 @@ pub(crate) fn outcome(end: &End, last: Option<&Message>) -> Outcome {
         said.insert("messageId".to_owned(), last.id.as_str().into());
     }
     said.insert("summary".to_owned(), summary(&text).into());
-    let said = Value::Object(said);
-    Outcome::new(status, said.to_string()).with_data(said)
+    let text = Value::Object(said.clone()).to_string();
+    if end.has_acted {
+        said.insert(HAS_ACTED.to_owned(), true.into());
+    }
+    Outcome::new(status, text).with_data(Value::Object(said))
+}
+
+/// Whether a child did more than read, by the outcome that its caller heard.
+pub(crate) fn has_acted(outcome: &Outcome) -> bool {
+    let acted = outcome.data.as_ref().and_then(|data| data.get(HAS_ACTED));
+    acted == Some(&Value::Bool(true))
 }
 
 /// Why the result of a task in the background does not begin another one.

@@ -79,6 +79,7 @@ fn edge(kind: &Kind) -> Option<Edge> {
             | FinishReason::MaxIterations
             | FinishReason::Budget
             | FinishReason::FailedCall
+            | FinishReason::RepeatedCall
             | FinishReason::Steered
             | FinishReason::Error => Some(edge!("finish")),
         },

@@ -166,7 +166,8 @@ impl Toolbox {
     /// # Errors
     /// The sentence that the model would read.
     pub fn check(&self, call: &ToolCall) -> Result<(), String> {
-        self.shelf().find(call).map(drop)
+        let found = self.shelf().find(call);
+        found.map(drop).map_err(|outcome| outcome.text)
     }
 
     fn put(
@@ -263,26 +264,27 @@ impl CurrentTools {
     /// Finds the tool of a call and checks the arguments.
     ///
     /// # Errors
-    /// The sentence for the model (AS-12).
-    pub(crate) fn find(&self, call: &ToolCall) -> Result<Arc<Tool>, String> {
+    /// The outcome for the model (AS-12).
+    pub(crate) fn find(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
         self.find_of(call, |_| true)
     }
 
     /// The same among the tools that an agent has.
     ///
     /// # Errors
-    /// The sentence for the model (AS-12).
+    /// The outcome for the model (AS-12).
     pub(crate) fn find_of(
         &self,
         call: &ToolCall,
         has: impl Fn(&str) -> bool,
-    ) -> Result<Arc<Tool>, String> {
+    ) -> Result<Arc<Tool>, Outcome> {
         let found = self.tools.get(&call.name).filter(|_| has(&call.name));
         let Some(tool) = found else {
             let known = self.tools.keys().map(String::as_str);
             let known: Vec<_> = known.filter(|name| has(name)).collect();
             let known = known.join(", ");
-            return Err(format!("unknown tool {:?}; there are: {known}", call.name));
+            let why = format!("unknown tool {:?}; there are: {known}", call.name);
+            return Err(Outcome::failed(why));
         };
         tool.check(&call.args)?;
         Ok(tool.clone())
@@ -440,13 +442,18 @@ impl Tool {
         })
     }
 
-    fn check(&self, args: &Value) -> Result<(), String> {
+    fn check(&self, args: &Value) -> Result<(), Outcome> {
         let validator = self
             .validator()
-            .map_err(|why| format!("the tool's own schema is broken: {why}"))?;
+            .map_err(|why| Outcome::failed(format!("the tool's own schema is broken: {why}")))?;
         let mut args = args.clone();
         arguments::mend(&self.spec, &mut args);
-        arguments::check(&self.spec, validator, &args)
+        // Nothing of the server asks an agent to call another one again.
+        let refuse = match self.spec.closer {
+            Closer::Child => Outcome::failed,
+            Closer::Tool | Closer::Outside | Closer::Person => Outcome::correctable,
+        };
+        arguments::check(&self.spec, validator, &args).map_err(refuse)
     }
 
     /// The call as the tool gets it; the log and the gate keep what the model wrote.

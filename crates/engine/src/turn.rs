@@ -259,6 +259,7 @@ impl Turn {
             reason: reason.clone(),
             fault: fault.cloned(),
             limit: self.bill.limit,
+            has_acted: self.reminded.has_acted(),
         });
     }
 
@@ -300,11 +301,11 @@ impl Turn {
         };
     }
 
-    fn close(&mut self, id: &CallId, status: Status) {
+    fn close(&mut self, id: &CallId, outcome: &Outcome) {
         self.continuations = 0;
-        let of_tool = |open: &&Open| open.call.id == *id && !open.state.is_outside();
-        if let Some(open) = self.calls.iter().find(of_tool) {
-            self.reminded.closed(open, status);
+        let is_it = |open: &&Open| open.call.id == *id && open.state != CallState::Closed;
+        if let Some(open) = self.calls.iter().find(is_it) {
+            self.reminded.closed(open, outcome);
         }
         self.set(id, CallState::Closed);
     }
@@ -376,6 +377,9 @@ impl Turn {
         let is_open = |open: &Open| open.state != CallState::Closed;
         if self.calls.iter().any(is_open) {
             return Step::Wait;
+        }
+        if self.reminded.is_third() {
+            return Step::Record(self.finished(FinishReason::RepeatedCall, None));
         }
         self.begin_step()
     }

@@ -226,3 +226,43 @@ fn form(bytes: &[u8]) -> Form {
         Some(_) => Form::Events,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::specs::spec;
+
+    /// How many bytes of a body that never ends are taken, in pieces of 1,400, before it is refused.
+    fn taken(start: &str, more: &str) -> (usize, Fault) {
+        let spec = spec("openai").unwrap();
+        let mut decoder = Decoder::new((spec.dialect.unwrap().reader)(spec));
+        let (mut events, mut taken) = (Vec::new(), 0);
+        let piece = Bytes::from(more.repeat(1400 / more.len()));
+        let mut next = Bytes::from(start.to_owned());
+        loop {
+            taken += next.len();
+            if let Err(fault) = decoder.read(next, &mut events) {
+                assert!(events.is_empty());
+                return (taken, fault);
+            }
+            next = piece.clone();
+        }
+    }
+
+    // proves MD-3, MD-4
+    #[test]
+    fn a_body_without_an_end_is_refused_at_a_bound() {
+        for (start, more, most, is_final) in [
+            ("{", " ", MAX_ANSWER_BYTES, true),
+            ("<html>", "x", MAX_HEAD_BYTES, true),
+            ("data: ", "x", crate::frames::MAX_EVENT_BYTES, false),
+            ("x", "x", crate::frames::MAX_EVENT_BYTES, false),
+            (":", "x", crate::frames::MAX_EVENT_BYTES, false),
+        ] {
+            let (taken, fault) = taken(start, more);
+            assert_eq!(fault.code, FaultCode::BadResponse, "{start}");
+            assert!(taken <= most + 2 * 1400, "{start}: {taken}");
+            assert_eq!(fault.is_final, is_final, "{start}");
+        }
+    }
+}

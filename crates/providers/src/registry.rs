@@ -343,6 +343,16 @@ impl Registry {
         }
     }
 
+    /// The model of a name, after a look for it where its name says nothing of its provider.
+    async fn found(&self, name: &str) -> Result<Model, Error> {
+        let known = self.resolve(name);
+        if known.is_ok() && (self.has_probed() || has_provider(name.trim())) {
+            return known;
+        }
+        self.look_for(name).await;
+        self.resolve(name)
+    }
+
     fn endpoint(&self, spec: &'static ProviderSpec) -> Result<Endpoint, Error> {
         let base = self.base(spec)?;
         let endpoint = Endpoint::new(spec, base, self.config.timeouts, Arc::clone(&self.clients));
@@ -435,12 +445,11 @@ impl Models for Registry {
 
     fn find<'a>(&'a self, name: &'a str) -> Future<'a, Result<Model, Error>> {
         Box::pin(async move {
-            let known = self.resolve(name);
-            if known.is_err() || !(self.has_probed() || has_provider(name.trim())) {
-                self.look_for(name).await;
+            let known = self.found(name).await;
+            if self.list_for(name).await {
+                return self.resolve(name);
             }
-            self.list_for(name).await;
-            self.resolve(name)
+            known
         })
     }
 

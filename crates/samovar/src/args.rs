@@ -7,6 +7,7 @@ mod audit;
 mod budget;
 mod chat_global;
 mod dirs;
+mod models;
 mod relay;
 mod token;
 mod turns;
@@ -27,6 +28,7 @@ pub(crate) use self::audit::Audit;
 pub(crate) use self::budget::BudgetArgs;
 pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::dirs::{DirArgs, WALK};
+pub(crate) use self::models::{Models, TestModel};
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::token::Token;
 pub(crate) use self::turns::Turns;
@@ -364,20 +366,6 @@ pub(crate) struct AddTool {
     pub(crate) timeout: Option<u32>,
     #[command(flatten)]
     pub(crate) common: Common,
-}
-
-/// `samovar models`.
-#[derive(Subcommand)]
-pub(crate) enum Models {
-    #[command(about = help::models_list())]
-    List {
-        #[arg(long, help = help::models_all())]
-        all: bool,
-        #[command(flatten)]
-        who: ModelArgs,
-        #[command(flatten)]
-        common: Common,
-    },
 }
 
 /// `samovar stats`.

@@ -465,7 +465,7 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
             config.base_urls.insert(name.clone(), base.clone());
         }
         if let Some(window) = provider.context_window {
-            config.windows.insert(name.clone(), window);
+            config.windows.insert(name.clone(), window.into());
         }
     }
     let (models, seconds) = (&settings.models, |seconds: u32| {

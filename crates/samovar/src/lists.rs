@@ -15,6 +15,7 @@ use crate::config::{self, LocalData, Setup};
 use crate::difference;
 use crate::exit::{Exit, Failure};
 use crate::model;
+use crate::model_test;
 use crate::output::{self, Format, table};
 use crate::reconnecting::Repeat;
 use crate::screen::{put, say, visible};
@@ -23,7 +24,10 @@ use crate::timestamps::moment;
 
 /// `samovar models`.
 pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
-    let Models::List { all, who, common } = command;
+    let (all, who, common) = match command {
+        Models::List { all, who, common } => (all, who, common),
+        Models::Test(args) => return model_test::test(args).await,
+    };
     let rows = if all { Rows::All } else { Rows::Usable };
     let found = config::read(&common.places, &who, LocalData::UseOnly)?;
     let asked = async |client: &Client| {
@@ -60,7 +64,7 @@ pub(crate) fn show_models(answer: &ModelsAnswer, found: &Setup, rows: Rows) -> R
     let providers = answer.providers.iter();
     let shown: Vec<_> = providers
         .filter(|provider| rows == Rows::All || is_usable(provider, found))
-        .map(row)
+        .map(|provider| row(provider, rows))
         .collect();
     put(&visible(&table(&shown)))?;
     let rest = answer.providers.len() - shown.len();
@@ -90,7 +94,7 @@ fn is_usable(provider: &ProviderInfo, found: &Setup) -> bool {
     has_model || provider.is_chosen || found.base_origins.contains_key(&provider.name)
 }
 
-fn row(provider: &ProviderInfo) -> Vec<String> {
+fn row(provider: &ProviderInfo, rows: Rows) -> Vec<String> {
     let mark = if provider.is_chosen { "*" } else { "" };
     let state = match (provider.access, provider.set.first()) {
         (ProviderAccess::Key, _) => text::models::has_key().to_owned(),
@@ -109,7 +113,9 @@ fn row(provider: &ProviderInfo) -> Vec<String> {
         ([], None) => provider.seen.clone().unwrap_or_default(),
         (some, _) => some.join(", "),
     };
-    vec![mark.to_owned(), provider.name.clone(), state, models]
+    let dialect = (rows == Rows::All).then(|| provider.dialect.clone());
+    let first = [mark.to_owned(), provider.name.clone()].into_iter();
+    first.chain(dialect).chain([state, models]).collect()
 }
 
 /// `samovar token`.

@@ -44,6 +44,7 @@ mod keyboard;
 mod lists;
 mod log;
 mod model;
+mod model_test;
 mod output;
 #[cfg(feature = "plant")]
 mod plant;

@@ -35,6 +35,9 @@ const LONG_ARGS: usize = 4096;
 /// The tool whose result has a diff.
 const EDIT: &str = "edit_file";
 
+/// The tool that gives a file its content.
+const WRITE: &str = "write_file";
+
 /// Lines of a diff that are shown, at most.
 const DIFF_LINES: usize = 40;
 
@@ -144,6 +147,7 @@ impl View {
     ) -> Result<Option<Ending>, Failure> {
         self.spinner.make_way(&event.kind);
         self.event_line(frame)?;
+        self.result.note_change(&event.kind);
         if event.agent.depth() > 0 {
             return self.below(event).map(|()| None);
         }
@@ -411,6 +415,11 @@ impl View {
             (FinishReason::FailedCall, _) => {
                 (Exit::TurnFailed, text::view::call_failed(), "failed_call")
             }
+            (FinishReason::RepeatedCall, _) => (
+                Exit::TurnFailed,
+                text::view::call_repeated(),
+                "repeated_call",
+            ),
             (FinishReason::Budget, _) => (Exit::Limit, budget_used(limit), "budget"),
             (FinishReason::Cancelled, _) => {
                 (Exit::Interrupted, text::view::cancelled(), "cancelled")

@@ -68,6 +68,7 @@ fn provider(row: Row) -> ProviderInfo {
     ProviderInfo {
         name: row.name.to_owned(),
         display_name: row.display_name.to_owned(),
+        dialect: row.dialect.to_owned(),
         access: match row.access {
             Access::Key => ProviderAccess::Key,
             Access::Open => ProviderAccess::Open,

@@ -95,13 +95,13 @@ impl EditFile {
         let before = open(workspace, place)?;
         let fit = fit(&before, old.text(), new.text(), self.all).map_err(|misfit| {
             let path = place.to_string();
-            match misfit {
+            Refusal::of_arguments(match misfit {
                 Misfit::Missing(old) => nearest::not_found(&path, &before, &old, new.text()),
                 Misfit::Ambiguous(lines) => format!(
                     "old is in {path:?} more than once, at lines {lines}; \
                      give more of the text around it, or set all"
                 ),
-            }
+            })
         })?;
         refuse_idle(&fit.old, &fit.new)?;
         let after = before.replace(&fit.at, fit.old.len(), &fit.new);
@@ -166,10 +166,12 @@ fn told(place: &JailPath, replacements: usize, diff: Option<&str>, content: &[u8
 
 fn refuse_idle(old: &str, new: &str) -> Result<(), Refusal> {
     if old.is_empty() {
-        return Err("old is empty; give the text to be replaced, or use write_file".into());
+        let why = "old is empty; give the text to be replaced, or use write_file";
+        return Err(Refusal::of_arguments(why));
     }
     if old == new {
-        return Err("old and new are the same; nothing to change".into());
+        let why = "old and new are the same; nothing to change";
+        return Err(Refusal::of_arguments(why));
     }
     Ok(())
 }

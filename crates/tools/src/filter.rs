@@ -47,14 +47,14 @@ fn compile(glob: &str) -> Result<GlobSet, Refusal> {
         let bytes = glob.len();
         let why =
             format!("the glob has {bytes} bytes and the limit is {MAX_GLOB_BYTES}; shorten it");
-        return Err(why.into());
+        return Err(Refusal::of_arguments(why));
     }
     alone_in_a_set(glob).map_err(|error| {
         let why = match error.kind() {
             ErrorKind::Regex(_) => "nested too deep, or too large".to_owned(),
             other => other.to_string(),
         };
-        format!("the glob {glob:?} is not valid: {why}; correct it").into()
+        Refusal::of_arguments(format!("the glob {glob:?} is not valid: {why}; correct it"))
     })
 }
 

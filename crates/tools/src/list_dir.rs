@@ -43,7 +43,8 @@ impl FileTool for ListDir {
         let folder = workspace.place(self.path.as_deref().unwrap_or("."))?;
         let depth = self.depth.unwrap_or(1).max(1);
         if depth > MAX_DEPTH {
-            return Err(format!("depth is at most {MAX_DEPTH}, not {depth}").into());
+            let why = format!("depth is at most {MAX_DEPTH}, not {depth}");
+            return Err(Refusal::of_arguments(why));
         }
         let filter = Filter::new(self.glob.as_deref())?;
         let mut entries = Vec::new();

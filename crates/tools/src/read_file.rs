@@ -54,9 +54,8 @@ impl FileTool for ReadFile {
         let first = self.offset.unwrap_or(1).max(1);
         let limit = self.limit.unwrap_or(USUAL_LINES).min(MAX_LINES);
         if limit == 0 {
-            return Err(
-                "limit is the number of lines to show; leave it out or give one above 0".into(),
-            );
+            let why = "limit is the number of lines to show; leave it out or give one above 0";
+            return Err(Refusal::of_arguments(why));
         }
         let max_bytes = if limit > USUAL_LINES {
             MAX_BYTES
@@ -125,7 +124,7 @@ fn present(place: &JailPath, bytes: u64, page: Page) -> Result<Outcome, Refusal>
                  counted; give a smaller offset"
             )
         };
-        return Err(why.into());
+        return Err(Refusal::of_arguments(why));
     }
     let (from, to) = if bytes == 0 { (0, 0) } else { (from, to) };
     let data = json!({

@@ -198,7 +198,7 @@ fn compile(pattern: &str, case: Case) -> Result<RegexMatcher, Refusal> {
     let bytes = pattern.len();
     if !(1..=MAX_PATTERN_BYTES).contains(&bytes) {
         let why = format!("the pattern has 1 to {MAX_PATTERN_BYTES} bytes, this one has {bytes}");
-        return Err(why.into());
+        return Err(Refusal::of_arguments(why));
     }
     RegexMatcherBuilder::new()
         .multi_line(true)
@@ -209,5 +209,7 @@ fn compile(pattern: &str, case: Case) -> Result<RegexMatcher, Refusal> {
         .size_limit(MAX_PATTERN_MEMORY)
         .dfa_size_limit(MAX_PATTERN_MEMORY)
         .build(pattern)
-        .map_err(|error| format!("the pattern is not valid: {error}; correct it").into())
+        .map_err(|error| {
+            Refusal::of_arguments(format!("the pattern is not valid: {error}; correct it"))
+        })
 }

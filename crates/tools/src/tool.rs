@@ -90,6 +90,8 @@ pub(crate) struct Refusal {
     why: String,
     /// What is wrong with the path of the call, if the call leads nowhere.
     lost: Option<Lost>,
+    /// Whether other arguments can mend it.
+    is_correctable: bool,
 }
 
 /// A path that leads nowhere.
@@ -106,6 +108,23 @@ impl Refusal {
     pub(crate) fn lost(&self) -> Option<&Lost> {
         self.lost.as_ref()
     }
+
+    /// A refusal that other arguments can mend; `why` says which.
+    pub(crate) fn of_arguments(why: impl Into<String>) -> Self {
+        let is_correctable = true;
+        Self {
+            is_correctable,
+            ..why.into().into()
+        }
+    }
+
+    fn outcome(self) -> Outcome {
+        if self.is_correctable {
+            Outcome::correctable(self.why)
+        } else {
+            Outcome::failed(self.why)
+        }
+    }
 }
 
 impl fmt::Display for Refusal {
@@ -116,7 +135,12 @@ impl fmt::Display for Refusal {
 
 impl From<String> for Refusal {
     fn from(why: String) -> Self {
-        Self { why, lost: None }
+        let (lost, is_correctable) = (None, false);
+        Self {
+            why,
+            lost,
+            is_correctable,
+        }
     }
 }
 
@@ -140,7 +164,7 @@ impl From<JailError> for Refusal {
             }),
             _ => None,
         };
-        Self { why, lost }
+        Self { lost, ..why.into() }
     }
 }
 
@@ -198,9 +222,7 @@ impl<T: FileTool> Toolset for FileToolset<T> {
         let (workspace, args) = (self.workspace.clone(), call.args.clone());
         let look = move || {
             let tool = T::deserialize(args).map_err(|error| misfit(&error))?;
-            let seen = tool
-                .preview(&workspace)
-                .map_err(|refusal| Outcome::failed(refusal.why))?;
+            let seen = tool.preview(&workspace).map_err(Refusal::outcome)?;
             let (foresight, text) = seen.unzip();
             Ok(Preview {
                 foreseen: foresight.and_then(|seen| serde_json::to_value(seen).ok()),
@@ -303,12 +325,13 @@ fn answer<T: FileTool>(args: Value, workspace: &Workspace, caller: &Caller) -> O
         Ok(tool) => tool,
         Err(error) => return misfit(&error),
     };
-    tool.run(workspace, caller).unwrap_or_else(|refusal| {
-        let lost = path.zip(refusal.lost);
+    tool.run(workspace, caller).unwrap_or_else(|mut refusal| {
+        let lost = path.zip(refusal.lost.take());
         let hint =
             |(path, lost): (String, Lost)| alike::instead_of(&path, &lost, workspace, &caller.stop);
         let hint = lost.and_then(hint);
-        Outcome::failed(hint.unwrap_or(refusal.why))
+        refusal.why = hint.unwrap_or(refusal.why);
+        refusal.outcome()
     })
 }
 
@@ -321,7 +344,7 @@ fn instructs(path: &str) -> bool {
 }
 
 fn misfit(error: &serde_json::Error) -> Outcome {
-    Outcome::failed(format!("the arguments do not fit: {error}"))
+    Outcome::correctable(format!("the arguments do not fit: {error}"))
 }
 
 /// A preview within its bound.

@@ -160,7 +160,7 @@ impl Workspace {
     pub(crate) fn place(&self, path: &str) -> Result<JailPath, Refusal> {
         if path.contains(char::is_control) {
             let why = format!("the path {path:?} has a control character; give one without");
-            return Err(why.into());
+            return Err(Refusal::of_arguments(why));
         }
         Ok(self.jail.place(path)?)
     }

@@ -175,6 +175,9 @@ impl<'a> Burst<'a> {
             }
             (FinishReason::Model(_), _) => return,
             (FinishReason::FailedCall, _) => locale::global_chat::agent_call_failed().to_owned(),
+            (FinishReason::RepeatedCall, _) => {
+                locale::global_chat::agent_call_repeated().to_owned()
+            }
             (FinishReason::MaxIterations, _) => locale::global_chat::agent_iterations().to_owned(),
             (FinishReason::Budget, _) => locale::global_chat::agent_budget().to_owned(),
             (FinishReason::Cancelled, _) => locale::global_chat::agent_cancelled().to_owned(),

@@ -49,7 +49,7 @@ impl Engine {
             Value::Object(args),
         );
         let level = approval.unwrap_or(self.parts.settings.approval);
-        let found = tools.find(&call).map_err(Outcome::failed);
+        let found = tools.find(&call);
         match found.and_then(|tool| self.admit(&call, tool, level)) {
             Ok(tool) => Ok(self.run_one(call, tool).await),
             Err(outcome) => Ok(outcome),

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use samovar_core::tool::{Sharing, UiEvent};
 use samovar_core::{
     Broken, CallContext, CallId, Closer, Effect, Grounds, Kind, Millis, Outcome, OutsideText,
-    ToolCall, ToolReply, planted,
+    Status, ToolCall, ToolReply, planted,
 };
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -496,6 +496,17 @@ impl<'a> Calls<'a> {
         });
     }
 
+    /// Notes what a call would have done that failed before its start told that.
+    fn of_effect(&self, name: &str, mut outcome: Outcome) -> Outcome {
+        let tool = self.shelf.get(name);
+        // What does not exist could have been meant to do anything.
+        let effect = tool.map_or(Effect::Unsafe, |tool| tool.spec.effect);
+        if outcome.status == Status::Failed && effect != Effect::Read {
+            outcome.effect = Some(effect);
+        }
+        outcome
+    }
+
     fn refuse(&mut self, call: ToolCall, outcome: Outcome) {
         // One that had begun before a stop of the server may have happened, whatever holds it now.
         let outcome = if self.runner.turn.has_begun(&call.id) {
@@ -504,7 +515,7 @@ impl<'a> Calls<'a> {
                 outcome.text
             ))
         } else {
-            outcome
+            self.of_effect(&call.name, outcome)
         };
         self.runner.note(Kind::CallClosed {
             call: call.id,

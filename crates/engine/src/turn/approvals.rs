@@ -40,7 +40,7 @@ impl Turn {
                 answer,
                 ..
             } => self.decide(call, approval, answer.decision),
-            Kind::CallClosed { call, outcome, .. } => self.close(call, outcome.status),
+            Kind::CallClosed { call, outcome, .. } => self.close(call, outcome),
             other => match other.group() {
                 Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
             },

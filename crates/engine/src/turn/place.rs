@@ -35,6 +35,8 @@ pub struct End {
     pub fault: Option<Fault>,
     /// The limit of its budget, if that ended it.
     pub limit: Option<BudgetLimit>,
+    /// Whether one of its calls, or of the turns that it called, succeeded and does more than read.
+    pub has_acted: bool,
 }
 
 impl Place {

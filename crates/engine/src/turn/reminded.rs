@@ -1,39 +1,89 @@
-//! What a turn reminds its model of before it ends (AS-10).
+//! What a turn reminds its model of before it ends (AS-10), and what its calls make of its end
+//! (AS-6).
+
+use std::collections::BTreeSet;
 
 use samovar_core::message::Reminder;
 use samovar_core::provider::is_cut;
-use samovar_core::{Effect, FinishReason, Limits, Message, Reminders, Status};
+use samovar_core::{Effect, FinishReason, Limits, Message, Outcome, Reminders, Status, ToolCall};
+use serde_json::json;
 
 use super::Open;
+use crate::delegation;
+use crate::gate;
+
+/// How often in a row a model may make the same failing calls.
+const MAX_EQUAL: u32 = 3;
+/// The most characters of a failure that a reminder repeats.
+const MAX_REASON_CHARS: usize = 2_000;
 
 /// What the end of a turn depends on besides its last answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Reminded {
-    /// The tool of the last calls that closed its call as failed; the last one of several.
-    failed: Option<String>,
-    /// Whether a failed call may be made again without acting twice.
-    may_repeat: bool,
+    /// The last calls of the model.
+    round: Round,
+    /// How those before them failed, all of them.
+    before: BTreeSet<String>,
+    /// How often in a row they did.
+    equal: u32,
+    /// Whether a call of the turn, or of those that it called, succeeded and does more than read.
+    has_acted: bool,
+    reminders: Vec<Reminder>,
+}
+
+/// The calls of one answer, as far as they are closed. They count as one, because the model has seen
+/// no result of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Round {
+    /// The last call that other arguments can mend: its tool, and why it failed.
+    correctable: Option<(String, String)>,
+    /// Whether one of them failed that does more than read.
+    has_failed: bool,
     /// Whether one of them succeeded.
     has_succeeded: bool,
-    reminders: Vec<Reminder>,
+    /// Each call that failed or was denied, with its failure, as a hash.
+    failures: BTreeSet<String>,
 }
 
 impl Reminded {
     /// The model answered, with calls or without.
     pub(super) fn answered(&mut self, is_last: bool) {
-        if !is_last {
-            (self.failed, self.has_succeeded) = (None, false);
+        if is_last {
+            return;
+        }
+        let round = std::mem::take(&mut self.round);
+        if round.has_succeeded {
+            self.forget();
+        } else if round.failures == self.before {
+            self.equal += 1;
+        } else {
+            (self.before, self.equal) = (round.failures, 1);
         }
     }
 
-    /// A tool closed its call.
-    pub(super) fn closed(&mut self, open: &Open, status: Status) {
-        if status == Status::Failed {
-            let effect = open.intent.as_ref().map(|intent| intent.effect);
-            self.failed = Some(open.call.name.clone());
-            self.may_repeat = effect != Some(Effect::Unsafe);
+    /// A call is closed.
+    pub(super) fn closed(&mut self, open: &Open, outcome: &Outcome) {
+        let Open { call, intent, .. } = open;
+        let effect = intent.as_ref().map(|intent| intent.effect);
+        let reads = effect.or(outcome.effect).unwrap_or(Effect::Read) == Effect::Read;
+        // A called agent has done what its own calls did, however it ended.
+        self.has_acted |= if call.name == delegation::DELEGATE {
+            delegation::has_acted(outcome)
+        } else {
+            outcome.status == Status::Done && !reads
+        };
+        let round = &mut self.round;
+        match outcome.status {
+            Status::Done => round.has_succeeded = true,
+            Status::Failed | Status::Denied => drop(round.failures.insert(failure(call, outcome))),
+            // What was not begun, or may have happened, can be another time.
+            Status::Cancelled | Status::Unknown => {}
         }
-        self.has_succeeded |= status == Status::Done;
+        round.has_failed |= outcome.status == Status::Failed && !reads;
+        if outcome.correctable {
+            let why = outcome.text.chars().take(MAX_REASON_CHARS).collect();
+            round.correctable = Some((call.name.clone(), why));
+        }
     }
 
     /// A message joined the turn; whether it reminds the model.
@@ -41,14 +91,37 @@ impl Reminded {
         let reminder = message.reminder();
         self.reminders.extend(reminder);
         if message.is_input() {
-            (self.failed, self.has_succeeded) = (None, false);
+            self.round = Round::default();
+            self.forget();
         }
         reminder.is_some()
+    }
+
+    fn forget(&mut self) {
+        (self.before, self.equal) = (BTreeSet::new(), 0);
     }
 
     #[cfg(test)]
     pub(super) fn has(&self, reminder: Reminder) -> bool {
         self.reminders.contains(&reminder)
+    }
+
+    /// Whether a call of the turn, or of those that it called, succeeded and does more than read.
+    pub(super) fn has_acted(&self) -> bool {
+        self.has_acted
+    }
+
+    /// Whether the model made the same failing calls, and nothing else, three times in a row.
+    pub(super) fn is_third(&self) -> bool {
+        let Round {
+            has_succeeded,
+            failures,
+            ..
+        } = &self.round;
+        !has_succeeded
+            && !failures.is_empty()
+            && *failures == self.before
+            && self.equal + 1 >= MAX_EQUAL
     }
 
     /// What to remind the model of after an answer that calls nothing, if its iteration may be
@@ -59,12 +132,10 @@ impl Reminded {
             cut_answer,
         } = limits.reminders;
         let asks_for_rest = cut_answer && limits.budget.tokens.is_none() && is_cut(reason);
+        let gave_up = self.round.correctable.is_some() && !self.round.has_succeeded;
         let rows = [
             (Reminder::CutAnswer, asks_for_rest),
-            (
-                Reminder::FailedCall,
-                failed_call && self.gave_up() && self.may_repeat,
-            ),
+            (Reminder::FailedCall, failed_call && gave_up),
         ];
         let is_new = |reminder: &Reminder| !self.reminders.contains(reminder);
         let mut due = rows.into_iter().filter(|(_, is_due)| *is_due);
@@ -73,7 +144,7 @@ impl Reminded {
 
     /// Why the turn is over after that answer.
     pub(super) fn end(&self, reason: &str, limits: &Limits) -> FinishReason {
-        if self.gave_up() && limits.reminders.failed_call {
+        if self.round.has_failed && !self.has_acted && limits.reminders.failed_call {
             return FinishReason::FailedCall;
         }
         FinishReason::Model(reason.to_owned())
@@ -82,19 +153,20 @@ impl Reminded {
     /// The server's words for the model. Weak models call again when they are told to, and nothing
     /// else, by the tool's name.
     pub(super) fn words(&self, reminder: Reminder) -> String {
-        match (reminder, &self.failed) {
-            (Reminder::CutAnswer, _) => "Your answer was cut off at the token limit. Continue \
-                 exactly where it stopped, and repeat nothing."
-                .to_owned(),
-            (Reminder::FailedCall, failed) => {
-                let tool = failed.as_deref().unwrap_or("the tool");
-                format!("The call failed. Call {tool} again with corrected arguments.")
+        match (reminder, &self.round.correctable) {
+            (Reminder::FailedCall, Some((tool, why))) => {
+                format!("The call failed: {why}\nCorrect that, and call {tool} again.")
+            }
+            (Reminder::CutAnswer | Reminder::FailedCall, _) => {
+                "Your answer was cut off at the token limit. Continue exactly where it stopped, and \
+                 repeat nothing."
+                    .to_owned()
             }
         }
     }
+}
 
-    /// Whether nothing but failed calls came before the answer.
-    fn gave_up(&self) -> bool {
-        self.failed.is_some() && !self.has_succeeded
-    }
+/// What makes two failing calls equal: tool, arguments and words.
+fn failure(call: &ToolCall, outcome: &Outcome) -> String {
+    gate::args_hash(&json!([call.name, call.args, outcome.text]))
 }

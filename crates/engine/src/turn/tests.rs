@@ -3,6 +3,7 @@ use serde_json::{Map, json};
 
 use super::*;
 
+mod ends;
 mod replay;
 
 fn started(limits: Limits) -> Kind {
@@ -318,98 +319,5 @@ fn a_turn_keeps_its_level_until_a_stricter_server_has_it_or_its_message_asked_fo
             counts,
             "{began:?} {asked:?} {server:?}"
         );
-    }
-}
-
-/// A turn's answers and calls: `ok`, `failed` and `denied` are batches of one call, `booked` is a failed
-/// one of an unsafe tool; other words are finish reasons of answers.
-fn told(words: &str, limits: Limits) -> (Vec<Reminder>, FinishReason) {
-    let mut turn = turn_of(&[started(limits)]);
-    let (mut reminders, mut ended) = (Vec::new(), None);
-    for (number, word) in words.split(' ').enumerate() {
-        let status = match word {
-            "ok" => Some(Status::Done),
-            "failed" | "booked" => Some(Status::Failed),
-            "denied" => Some(Status::Denied),
-            _ => None,
-        };
-        let parts = status.map_or_else(|| vec![Part::text("hm")], |_| vec![call(number)]);
-        let Kind::MessageFinished { mut message, .. } = answer(parts, 1) else {
-            unreachable!()
-        };
-        message.finish_reason = Some(word.to_owned());
-        turn.apply(&Kind::finished(message));
-        if word == "booked" {
-            turn.apply(&begun(number, Closer::Tool));
-        }
-        if let Some(status) = status {
-            let (call, name) = (id(number), "tool".to_owned());
-            let outcome = Outcome::new(status, "hm");
-            turn.apply(&Kind::CallClosed {
-                call,
-                name,
-                outcome,
-            });
-        }
-        if let Step::Remind(reminder, words) = turn.next() {
-            let call = "The call failed. Call tool again with corrected arguments.";
-            assert_eq!(words == call, reminder == Reminder::FailedCall, "{words}");
-            reminders.push(reminder);
-            let id = MessageId::new("r").unwrap();
-            turn.apply(&Kind::finished(Message::of_reminder(
-                id,
-                reminder,
-                words,
-                Millis(0),
-            )));
-        }
-        ended = reason(&record(&mut turn)).cloned();
-    }
-    (reminders, ended.expect("the turn is over"))
-}
-
-// proves AS-10
-#[test]
-fn a_turn_that_stops_after_a_failed_call_or_in_mid_answer_asks_once_more() {
-    let all = Limits {
-        reminders: Reminders {
-            failed_call: true,
-            cut_answer: true,
-        },
-        ..Limits::default()
-    };
-    let short = Limits {
-        max_iterations: 2,
-        ..all
-    };
-    let frugal = Limits {
-        budget: samovar_core::Budget::of_tokens(9999),
-        ..all
-    };
-    let (failed, cut) = (Reminder::FailedCall, Reminder::CutAnswer);
-    let rows: [(&str, Limits, &[Reminder], &str); 14] = [
-        ("stop", all, &[], "stop"),
-        ("ok stop", all, &[], "stop"),
-        ("failed stop stop", all, &[failed], "failed_call"),
-        ("failed stop ok stop", all, &[failed], "stop"),
-        ("failed stop failed stop", all, &[failed], "failed_call"),
-        ("failed ok stop", all, &[], "stop"),
-        ("denied stop", all, &[], "stop"),
-        ("booked stop", all, &[], "failed_call"),
-        ("length stop", all, &[cut], "stop"),
-        ("length length", all, &[cut], "length"),
-        (
-            "failed max_tokens stop stop",
-            all,
-            &[cut, failed],
-            "failed_call",
-        ),
-        ("failed stop", short, &[], "failed_call"),
-        ("length", frugal, &[], "length"),
-        ("failed stop", Limits::default(), &[], "stop"),
-    ];
-    for (words, limits, reminders, end) in rows {
-        let (found, reason) = told(words, limits);
-        assert_eq!((&found[..], reason.as_str()), (reminders, end), "{words}");
     }
 }

@@ -14,6 +14,7 @@ mod budgets;
 mod children;
 mod cut;
 mod delivery;
+mod ended;
 mod environment;
 mod failing;
 mod in_memory;

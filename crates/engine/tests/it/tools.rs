@@ -7,7 +7,7 @@ use std::time::Duration;
 use samovar_core::error::FaultCode;
 use samovar_core::tool::{MAX_PROGRESS_BYTES, Progress};
 use samovar_core::{
-    Approval, Effect, FinishReason, Kind, Outcome, Part, Reminders, Role, Sender, ToolReply,
+    Approval, Effect, FinishReason, Kind, Outcome, Part, Reminders, Sender, ToolReply,
 };
 use samovar_doubles::{TestTool, World, call, fail, say};
 use samovar_engine::Settings;
@@ -71,55 +71,6 @@ async fn whatever_goes_wrong_in_a_tool_comes_back_as_a_result_the_model_can_read
             told.iter().any(|result| result.contains(words)),
             "{words}: {told:?}"
         );
-    }
-}
-
-// proves AS-10
-#[tokio::test(start_paused = true)]
-async fn a_model_that_gives_up_after_a_failed_call_is_reminded_once_in_the_log() {
-    let fails = || {
-        TestTool::new("edit", |_, _| async {
-            ToolReply::Closed(Outcome::failed("no such place"))
-        })
-    };
-    let edit = || call("edit", json!({}));
-    let rows = [
-        (
-            vec![edit(), say("Let me see."), say("It cannot be done.")],
-            "failed_call",
-        ),
-        (
-            vec![
-                edit(),
-                say("Let me see."),
-                call("list", json!({})),
-                say("Done."),
-            ],
-            "stop",
-        ),
-    ];
-    for (replies, end) in rows {
-        let world = World::answering(replies);
-        let list = TestTool::new("list", |_, _| async {
-            ToolReply::Closed(Outcome::done("a file"))
-        });
-        let rig = Rig::with(world, [fails(), list], settings()).await;
-        let turn = rig.post("go").await;
-        let kinds = rig.log_of(&turn).await;
-
-        let reminders = kinds.iter().filter(|kind| {
-            matches!(kind, Kind::MessageFinished { message, .. } if message.role == Role::System)
-        });
-        assert_eq!(reminders.count(), 1);
-        assert!(
-            rig.shown()
-                .iter()
-                .any(|text| text.contains("The call failed. Call "))
-        );
-        let Some(Kind::TurnFinished { reason, .. }) = kinds.last() else {
-            panic!("{kinds:?}")
-        };
-        assert_eq!(reason.as_str(), end);
     }
 }
 

@@ -93,7 +93,7 @@ impl Registry {
         if let Some(name) = &self.config.default_model {
             return Ok(Some(Choice {
                 name: name.trim().to_owned(),
-                kind: self.find(name).await?.kind,
+                kind: self.found(name).await?.kind,
                 reason: Reason::Asked,
             }));
         }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::LimitSource;
+use samovar_core::Models as _;
 use samovar_core::provider::Window;
-use samovar_core::{LimitSource, Models as _};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -30,20 +31,24 @@ pub(super) struct Lists {
 
 impl Registry {
     /// Reads the list in which a model may stand, if it was not read lately: that of a local server, of
-    /// one whose address was set by hand, or of a gateway. Takes two seconds at most.
-    pub(super) async fn list_for(&self, name: &str) {
+    /// one whose address was set by hand, or of a gateway. Takes two seconds at most. Returns whether
+    /// there is such a list.
+    pub(super) async fn list_for(&self, name: &str) -> bool {
         let Ok((spec, _)) = self.row_of(name.trim()) else {
-            return;
+            return false;
         };
         let is_off = self.config.probing == crate::Probing::Off;
         if is_off || spec.is_demo() || !self.is_usable(spec) {
-            return;
+            return false;
         }
         if self.is_asked(spec) {
             self.probe().await;
         } else if self.is_by_hand(spec) || spec.is_gateway {
             self.list(spec).await;
+        } else {
+            return false;
         }
+        true
     }
 
     async fn list(&self, spec: &'static ProviderSpec) {

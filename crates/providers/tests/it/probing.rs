@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::provider::ModelKind;
-use samovar_core::{Code, Models as _};
+use samovar_core::{Code, LimitSource, Models as _};
 use samovar_providers::{
     DemoUse, ProbeOutcome, ProbeReport, Probing, ProviderConfig, Reason, Secret,
 };
@@ -81,6 +81,29 @@ fn serving(model: &'static str) -> Local {
         )),
         _ => response("404 Not Found", "application/json", "{}"),
     })
+}
+
+// proves AS-15
+#[tokio::test]
+async fn a_window_is_what_a_person_set_else_what_the_list_names() {
+    let server =
+        Local::json(r#"{"data": [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx": 8192}}]}"#);
+    let (gone, _socket) = nobody();
+    for (set, name, wanted) in [
+        (None, "openai/m", Some((8192, LimitSource::List))),
+        // llama.cpp serves its one model under every name.
+        (None, "openai/other", Some((8192, LimitSource::List))),
+        (Some(4096), "openai/m", Some((4096, LimitSource::Setting))),
+        (None, "custom/m", None),
+    ] {
+        let mut config = by_hand(&[("openai", &server.base), ("custom", &gone)]);
+        config
+            .windows
+            .extend(set.map(|set| ("openai".to_owned(), set)));
+        let model = registry_of(config).find(name).await.unwrap();
+        let window = model.window.map(|window| (window.tokens, window.source));
+        assert_eq!(window, wanted, "{set:?} {name}");
+    }
 }
 
 // proves FC-4
@@ -192,7 +215,7 @@ async fn what_is_no_model_server_is_told_and_hides_no_other() {
     let endless = |request: &str| {
         assert!(request.starts_with("GET "), "{request}");
         let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n[".to_vec();
-        bytes.resize(1 << 20, b' ');
+        bytes.resize(5 << 20, b' ');
         bytes
     };
     let cut = |_: &str| {

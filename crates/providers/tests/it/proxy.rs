@@ -102,7 +102,7 @@ async fn a_failure_names_the_proxy_without_its_password() {
     let moved =
         b"HTTP/1.1 302 Found\r\nlocation: http://login.example/\r\ncontent-length: 0\r\n\r\n";
     let rows: [Row<'_>; 9] = [
-        (page("200 OK"), FAR, BadResponse, "text/html"),
+        (page("200 OK"), FAR, BadResponse, "a web page"),
         (page("502 Bad Gateway"), FAR, ProviderError, "a web page"),
         (page("508 Loop Detected"), FAR, ProviderError, "508"),
         (

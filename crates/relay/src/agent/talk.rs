@@ -144,6 +144,7 @@ fn ended(reason: &FinishReason, fault: Option<&Fault>) -> Option<String> {
         (FinishReason::Steered | FinishReason::Model(_) | FinishReason::FailedCall, _) => {
             return None;
         }
+        (FinishReason::RepeatedCall, _) => locale::relay::agent_call_repeated().to_owned(),
         (FinishReason::MaxIterations, _) => locale::relay::agent_iterations().to_owned(),
         (FinishReason::Budget, _) => locale::relay::agent_budget().to_owned(),
         (FinishReason::Cancelled, _) => locale::relay::agent_cancelled().to_owned(),

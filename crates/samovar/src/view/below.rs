@@ -42,6 +42,8 @@ impl View {
                 let task = beginning(&message.text(), SHOWN);
                 (None, text::view::agent_begins(name, task))
             }
+            // The server's words to the agent, not the agent's.
+            Kind::MessageFinished { message, .. } if message.reminder().is_some() => return Ok(()),
             Kind::MessageFinished { message, .. } if !message.text().is_empty() => {
                 let said = beginning(&message.text(), SHOWN);
                 (Some(Tone::Quiet), text::view::outcome(name, said))

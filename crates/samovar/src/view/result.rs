@@ -1,9 +1,13 @@
 //! A turn as a program is told of it at its end: one document.
 
+use std::collections::BTreeSet;
+
 use samovar_core::message::Reminder;
 use samovar_core::{Kind, Role, SessionId, Status, Usage};
-use samovar_wire::agent::{Dollars, ShownEvent, Snapshot};
+use samovar_wire::agent::{Dollars, MessagePart, ShownEvent, Snapshot};
 use serde_json::{Value, json};
+
+use super::{EDIT, WRITE};
 
 /// What a program is told at the end.
 pub(super) struct TurnResult {
@@ -16,6 +20,8 @@ pub(super) struct TurnResult {
     /// Whether the text came with calls, so that it is no answer.
     has_calls: bool,
     calls: Vec<Value>,
+    /// The files that file tools changed, also those of called agents.
+    changed: BTreeSet<String>,
     pub(super) usage: Usage,
 }
 
@@ -30,11 +36,13 @@ impl TurnResult {
             text: String::new(),
             has_calls: false,
             calls: Vec::new(),
+            changed: BTreeSet::new(),
             usage: Usage::default(),
         }
     }
 
-    /// Takes the turn as it stands in place of all that was taken before.
+    /// Takes the turn as it stands in place of all that was taken before. A file that was changed
+    /// stays so.
     pub(super) fn begin_anew(&mut self, snapshot: &Snapshot) {
         let turn = snapshot.turn_id.as_ref();
         self.turn = turn.map(ToString::to_string);
@@ -44,6 +52,16 @@ impl TurnResult {
         self.text = last.map_or_else(String::new, |message| message.content.clone());
         self.is_cut = false;
         self.has_calls = last.is_some_and(|message| !message.tool_calls.is_empty());
+        for message in &snapshot.messages {
+            for part in &message.parts {
+                if let MessagePart::Outcome {
+                    name, status, data, ..
+                } = part
+                {
+                    self.change(name, *status, data.as_ref());
+                }
+            }
+        }
         let closed = snapshot.messages.iter();
         let closed = closed.filter(|message| message.role == Role::Tool);
         self.calls = closed
@@ -67,6 +85,20 @@ impl TurnResult {
     /// Whether nothing was answered.
     pub(super) fn is_wordless(&self) -> bool {
         self.message.is_none()
+    }
+
+    /// Notes the file that a call changed, of whatever agent.
+    pub(super) fn note_change(&mut self, kind: &Kind) {
+        if let Kind::CallClosed { name, outcome, .. } = kind {
+            self.change(name, outcome.status, outcome.data.as_ref());
+        }
+    }
+
+    fn change(&mut self, tool: &str, status: Status, data: Option<&Value>) {
+        let is_change = [EDIT, WRITE].contains(&tool) && status == Status::Done;
+        let path = data.and_then(|data| data["path"].as_str());
+        self.changed
+            .extend(path.filter(|_| is_change).map(str::to_owned));
     }
 
     /// Takes the next event.
@@ -120,6 +152,7 @@ impl TurnResult {
             "messageId": self.message,
             "text": self.text,
             "calls": self.calls,
+            "changed": self.changed,
             "finishReason": reason.as_str(),
             "iterations": iterations,
             "usage": {

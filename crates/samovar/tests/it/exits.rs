@@ -118,6 +118,34 @@ async fn a_model_that_cannot_be_used_exits_4_and_is_not_replaced() {
     }
 }
 
+// proves FC-2, FC-6, AS-6
+#[tokio::test]
+async fn calls_that_failed_exit_1_only_where_nothing_was_done_or_the_same_failed_again() {
+    let edit = || {
+        call(
+            "edit_file",
+            json!({"path": "a.txt", "old": "none", "new": "x"}),
+        )
+    };
+    let write = || call("write_file", json!({"path": "b.txt", "content": "x"}));
+    let read = || call("read_file", json!({"path": "absent.txt"}));
+    let stop = || say("That is all.");
+    for (script, failed) in [
+        (vec![read(), stop()], None),
+        (vec![write(), edit(), stop(), stop()], None),
+        (vec![edit(), stop(), stop()], Some("failed_call")),
+        (vec![read(), read(), read()], Some("repeated_call")),
+    ] {
+        let (program, _model) = with_model(script).await;
+        program.file("a.txt", "some\n");
+        let said = program.run(["run", "go"]).await;
+        match failed {
+            None => assert_eq!((said.code, &*said.stdout), (Some(0), "That is all.\n")),
+            Some(code) => ended_with(&said, 1, code),
+        }
+    }
+}
+
 // proves FC-2, FC-6
 #[tokio::test]
 async fn a_refused_key_exits_5() {

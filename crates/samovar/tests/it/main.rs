@@ -38,6 +38,7 @@ mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod marks;
 mod missing;
+mod model_test;
 mod older;
 mod pipes;
 #[cfg(all(feature = "failpoints", feature = "plant"))]

@@ -120,6 +120,32 @@ async fn a_turn_is_one_document_or_a_line_for_every_event() {
 
 // proves FC-1
 #[tokio::test]
+async fn the_document_of_a_turn_lists_the_files_that_file_tools_changed() {
+    let write = |path: &str| call("write_file", json!({"path": path, "content": "x\n"}));
+    let order = json!({"name": "helper", "task": "write one"});
+    let edit = |path: &str| call("edit_file", json!({"path": path, "old": "x", "new": "y"}));
+    let (program, _model) = with_model([
+        write("sub/../z.txt"),
+        edit("./z.txt"),
+        edit("absent.txt"),
+        call("subAgent", order),
+        write("b/a.txt"),
+        say("written"),
+        say("all written"),
+        say("nothing to do"),
+    ])
+    .await;
+    let added = ["agents", "add", "helper", "--tools", "write_file"];
+    assert_eq!(program.run(added).await.code, Some(0));
+    for changed in [json!(["b/a.txt", "z.txt"]), json!([])] {
+        let said = program.run(["run", "-o", "json", "go"]).await;
+        let document: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(document["changed"], changed, "{said:?}");
+    }
+}
+
+// proves FC-1
+#[tokio::test]
 async fn a_closed_pipe_ends_every_command_quietly() {
     let (program, id) = furnished().await;
     let more: [&[&str]; 4] = [

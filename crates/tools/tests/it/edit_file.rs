@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use samovar_core::Status;
 use serde_json::{Value, json};
 
 use crate::yard::Yard;
@@ -385,4 +386,30 @@ async fn a_long_difference_is_cut_and_a_control_character_in_it_is_visible() {
         "{last}"
     );
     assert_eq!(yard.content("a.txt"), content.replace("old", "new"));
+}
+
+// proves AS-10
+#[tokio::test]
+async fn only_a_failure_that_other_arguments_mend_says_so() {
+    let yard = Yard::with(&[("a.txt", "one\ntwo\ntwo\n")]);
+    let edited = |path: &str, old: &str| {
+        let args = json!({"path": path, "old": old, "new": "new"});
+        ("edit_file", args)
+    };
+    for ((name, args), is_correctable) in [
+        (edited("a.txt", "three"), true),
+        (edited("a.txt", "two"), true),
+        (edited("a.txt", ""), true),
+        (edited("a.txt", "new"), true),
+        (edited("absent.txt", "one"), false),
+        (edited("../a.txt", "one"), false),
+        (("read_file", json!({"path": "a.txt", "offset": 9})), true),
+        (("read_file", json!({"path": "absent.txt"})), false),
+        (("search_files", json!({"pattern": "("})), true),
+        (("list_dir", json!({"glob": "["})), true),
+    ] {
+        let outcome = yard.call(name, args.clone()).await;
+        assert_eq!(outcome.status, Status::Failed, "{name} {args}");
+        assert_eq!(outcome.correctable, is_correctable, "{name} {args}");
+    }
 }

@@ -425,6 +425,7 @@ fn last_word<'e>(reason: &'e FinishReason, iterations: u32, fault: Option<&'e Fa
             | FinishReason::MaxIterations
             | FinishReason::Budget
             | FinishReason::FailedCall
+            | FinishReason::RepeatedCall
             | FinishReason::Cancelled
             | FinishReason::Steered,
             _,

@@ -59,8 +59,8 @@ pub enum AgentStreamEventType<'a> {
     },
     /// The turn is over.
     Completed {
-        /// The provider's own word, or `max_iterations`, `budget`, `failed_call`, `cancelled` or
-        /// `steered` (AS-6).
+        /// The provider's own word, or `max_iterations`, `budget`, `failed_call`, `repeated_call`,
+        /// `cancelled` or `steered` (AS-6).
         finish_reason: Cow<'a, str>,
         /// The number of iterations.
         total_iterations: u32,

@@ -82,6 +82,9 @@ pub struct ProviderInfo {
     pub name: String,
     /// The name for people.
     pub display_name: String,
+    /// What its server speaks: `chat_completions`, `anthropic`.
+    #[serde(default)]
+    pub dialect: String,
     /// How it can be used.
     pub access: ProviderAccess,
     /// The variables any of which would make it usable.

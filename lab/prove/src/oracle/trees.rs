@@ -265,6 +265,8 @@ fn is_result(status: &str, text: &str, end: &TurnEnd, messages: &[Message]) -> b
     };
     let (is_ok, wanted) = match end {
         TurnEnd::Model(_) => (true, "done"),
+        // It answered.
+        TurnEnd::Other(word) if word == GAVE_UP => (true, "done"),
         TurnEnd::Cancelled => (false, "cancelled"),
         TurnEnd::Fault(_) | TurnEnd::Other(_) => (false, "failed"),
     };

@@ -44,7 +44,7 @@ impl Calls<'_> {
     pub(super) fn admit(&self, call: &ToolCall) -> Result<Admission, Outcome> {
         let runner = &self.runner;
         let has = |name: &str| runner.has_tool(name);
-        let tool = self.shelf.find_of(call, has).map_err(Outcome::failed)?;
+        let tool = self.shelf.find_of(call, has)?;
         let level = runner.turn.approval(runner.parts.settings.approval);
         let allowed = Allowed {
             grants: runner.turn.grants(),

@@ -50,6 +50,35 @@ fn a_list_of_names_is_read_as_servers_send_it() {
     }
 }
 
+// proves AS-15
+#[test]
+fn a_window_is_read_where_servers_name_it_and_only_if_it_is_possible() {
+    for (row, wanted) in [
+        (
+            json!({"meta": {"n_ctx": 8192, "n_ctx_train": 32768}}),
+            Some(8192),
+        ),
+        (json!({"max_model_len": 4096}), Some(4096)),
+        (
+            json!({"loaded_context_length": 4096, "max_context_length": 131_072}),
+            Some(4096),
+        ),
+        (json!({"max_context_length": 131_072}), None),
+        (json!({"context_window": "131072"}), Some(131_072)),
+        (
+            json!({"context_length": null, "top_provider": {"context_length": 200_000}}),
+            Some(200_000),
+        ),
+        (json!({"context_length": 0}), None),
+        (json!({"context_length": 1_000_000_000_000_u64}), None),
+        (json!({"context_length": -1}), None),
+        (json!({"context_length": "large"}), None),
+        (json!({}), None),
+    ] {
+        assert_eq!(window(&row), wanted, "{row}");
+    }
+}
+
 #[test]
 fn ollamas_list_leaves_out_what_runs_elsewhere() {
     let body = json!({"models": [

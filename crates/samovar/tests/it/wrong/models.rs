@@ -18,6 +18,8 @@ async fn a_model_that_cannot_be_used_is_not_replaced_and_says_what_it_needs() {
         line("chat --model anthropic/claude-sonnet-4-20250514").is(4, CODE, "the model \"anthropic/claude-sonnet-4-20250514\" belongs to Anthropic, which has no key; set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server that needs none"),
         line("run hi --model custom/any").is(4, CODE, "the model \"custom/any\" has no server; set CUSTOM_BASE_URL to its address"),
         line("run hi --model demo").with("SAMOVAR_REQUIRE_MODEL", "1").is(4, CODE, "demo is forbidden by SAMOVAR_REQUIRE_MODEL; choose a language model"),
+        line("models test").is(4, CODE, "demo is not a language model; name the one to test, such as: samovar models test openai/gpt-5-mini"),
+        line("models test nope").is(4, CODE, UNCLAIMED),
         line("chat").reading("/model nope").is(4, CODE, UNCLAIMED),
     ])
     .await;

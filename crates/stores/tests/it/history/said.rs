@@ -1,10 +1,10 @@
 //! Messages of every shape, for property tests.
 
 use proptest::collection::vec;
-use proptest::option;
 use proptest::prelude::*;
+use proptest::{bool, option, sample};
 use samovar_core::message::{Outcome, Part, Status, ToolCall, Usage};
-use samovar_core::{CallId, Message, MessageId, Millis, Role};
+use samovar_core::{CallId, Effect, Message, MessageId, Millis, Role};
 use serde_json::{Map, Value};
 
 /// Any text, NUL and the far ends of Unicode included.
@@ -77,7 +77,16 @@ fn status() -> impl Strategy<Value = Status> {
 
 fn part() -> impl Strategy<Value = Part> {
     let call = (call_id(), text(), value(), option::of(value()));
-    let outcome = (call_id(), text(), status(), text(), option::of(value()));
+    let effect = option::of(sample::select(vec![Effect::Idempotent, Effect::Unsafe]));
+    let marks = (bool::ANY, effect);
+    let outcome = (
+        call_id(),
+        text(),
+        status(),
+        text(),
+        option::of(value()),
+        marks,
+    );
     prop_oneof![
         text().prop_map(|text| Part::Text { text }),
         (text(), option::of(some_value())).prop_map(|(text, provider_state)| Part::Reasoning {
@@ -90,13 +99,15 @@ fn part() -> impl Strategy<Value = Part> {
             args,
             provider_state: provider_state.filter(|state| !state.is_null()),
         })),
-        outcome.prop_map(|(call, name, status, text, data)| Part::Outcome {
+        outcome.prop_map(|(call, name, status, text, data, marks)| Part::Outcome {
             call,
             name,
             outcome: Outcome {
                 status,
                 text,
                 data: data.filter(|data| !data.is_null()),
+                correctable: marks.0,
+                effect: marks.1,
             },
         }),
         (text(), value()).prop_map(|(name, data)| Part::Data { name, data }),

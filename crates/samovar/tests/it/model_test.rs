@@ -1,0 +1,148 @@
+//! `samovar models test`.
+
+use samovar_model_server::{
+    Failure, Finish, ModelServer, Reply, Rule, TokenCounts, ToolCall, When, call, fail, say,
+};
+use samovar_testkit::Finished;
+use serde_json::{Value, json};
+
+use crate::setup::{ended_with, program, with_model};
+
+/// What a model of ours answers to each call of the test.
+fn script() -> Vec<Rule> {
+    let offers = |tool: &str| When::OffersTool(tool.to_owned()).and(When::ToolResults(0));
+    let broken = ToolCall::new("write_note", Value::Null).raw_arguments("{\"name\":\"po");
+    let cached = TokenCounts {
+        input: 900,
+        output: 1,
+        cached: 800,
+        ..TokenCounts::default()
+    };
+    vec![
+        say("ready").when(When::user("the single word")),
+        call("read_note", json!({"name": "shopping"})).when(offers("read_note")),
+        say("Milk.").when(When::LastToolResultContains("milk".to_owned())),
+        Reply::of(broken)
+            .finish(Finish::Length)
+            .when(offers("write_note")),
+        say("hi").when(When::user("Just say hi")),
+        say("1 2 3").when(When::user("the numbers")),
+        say("22").when(When::user("in note 3")),
+        say("7").usage(cached).when(When::user("And in note 5")),
+    ]
+}
+
+/// Each check with its state.
+fn states(said: &Finished) -> Vec<String> {
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(found["schema"], "samovar.model_test/1");
+    let checks = found["checks"].as_array().unwrap().iter();
+    let state = |check: &Value| format!("{} {}", check["check"], check["state"]).replace('"', "");
+    checks.map(state).collect()
+}
+
+// proves FC-1, FC-2
+#[tokio::test]
+async fn each_call_of_a_test_is_told_with_what_the_server_reported() {
+    let (program, model) = with_model(script()).await;
+    let program = program.set("SAMOVAR__MODELS__PRICES", "custom 1 2");
+
+    let said = program.run(["models", "test", "--yes"]).await;
+
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let lines: Vec<_> = said.stdout.lines().collect();
+    for (line, wanted) in lines.iter().zip([
+        "ok   text: \"ready\"; stop, ",
+        "ok   call: read_note {\"name\":\"shopping\"}; tool_calls, ",
+        "ok   answer after a call: \"Milk.\"; stop, ",
+        "ok   cut call: marked with \"length\"; a conversation with its broken arguments is accepted; stop, ",
+        "ok   long answer: 3 words; stop, ",
+        "ok   cache: 800 of 900 tokens of the second turn came from the prompt cache; stop, ",
+        "custom/scripted: ",
+    ]) {
+        assert!(line.starts_with(wanted), "{line}, not {wanted}");
+    }
+    assert_eq!(lines.len(), 7, "{lines:?}");
+    let prompts = model.prompts();
+    let body = prompts[4].body().to_string();
+    assert!(
+        body.contains("po"),
+        "the broken call was shown again: {body}"
+    );
+
+    let (program, _model) = with_model(script()).await;
+    let said = program.run(["models", "test", "--json"]).await;
+    let states = states(&said);
+    let wanted = [
+        "text ok",
+        "call ok",
+        "answer ok",
+        "cut_call ok",
+        "long ok",
+        "cache ok",
+    ];
+    assert_eq!(states, wanted);
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(
+        (&found["ok"], &found["costUsd"]),
+        (&json!(true), &json!(null))
+    );
+    let cache = &found["checks"][5];
+    assert_eq!(cache["usage"]["cache_read"], 800);
+    assert_eq!(cache["finishReason"], "stop");
+}
+
+// proves FC-2
+#[tokio::test]
+async fn a_model_without_calls_fails_its_test_and_a_refusal_is_shown_in_the_servers_words() {
+    let (program, _model) = with_model([say("I am only a poet.").forever()]).await;
+    let said = program.run(["models", "test"]).await;
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.stdout
+            .contains("fail call: the model made no call and said \"I am only a poet.\""),
+        "{said:?}"
+    );
+    let said = program.run(["models", "test", "--json"]).await;
+    let wanted = [
+        "text ok",
+        "call failed",
+        "answer skipped",
+        "cut_call unseen",
+        "long ok",
+        "cache unseen",
+    ];
+    assert_eq!(states(&said), wanted);
+
+    let (program, model) = with_model([fail(Failure::refused_key()).forever()]).await;
+    let said = program.run(["models", "test"]).await;
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.stdout.contains("Incorrect API key provided."),
+        "{said:?}"
+    );
+    assert_eq!(model.prompt_count(), 1, "nothing works without the key");
+}
+
+// proves FC-2
+#[tokio::test]
+async fn a_test_that_may_cost_money_is_not_begun_unasked() {
+    let (priced, model) = with_model(script()).await;
+    let priced = priced.set("SAMOVAR__MODELS__PRICES", "custom 1 2");
+    let said = priced.run(["models", "test"]).await;
+    ended_with(&said, 2, "invalid_params");
+    assert_eq!(model.prompt_count(), 0);
+
+    // Elsewhere, at a price that nobody knows.
+    let proxy = ModelServer::start(script()).await.unwrap();
+    let program = program()
+        .set("CUSTOM_BASE_URL", "http://model.example/v1")
+        .set("HTTP_PROXY", &proxy.origin());
+    let said = program.run(["models", "test", "custom/scripted"]).await;
+    ended_with(&said, 2, "invalid_params");
+    assert_eq!(proxy.prompt_count(), 0);
+    let said = program
+        .run(["models", "test", "custom/scripted", "--yes"])
+        .await;
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
