@@ -492,7 +492,7 @@ pub struct ContextLimit {
     #[serde(default = "per_mille", skip_serializing_if = "is_per_mille")]
     pub per_mille: u32,
     /// How it is known.
-    #[serde(default, skip_serializing_if = "LimitSource::is_refusal")]
+    #[serde(default, skip_serializing_if = "is_refusal")]
     pub source: LimitSource,
     /// What a person or the server's list named then; another number there replaces this limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -531,10 +531,12 @@ pub enum LimitSource {
     Nothing,
 }
 
-impl LimitSource {
-    fn is_refusal(&self) -> bool {
-        *self == Self::Refusal
-    }
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the shape that serde calls"
+)]
+fn is_refusal(source: &LimitSource) -> bool {
+    *source == LimitSource::Refusal
 }
 
 /// The ratio of an estimate that is right.

@@ -65,40 +65,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
 fn change(event: &Event) -> Option<Change> {
     let (at, agent) = (event.at, event.agent.clone());
     match &event.kind {
-        Kind::SessionOpened {
-            model,
-            route,
-            metadata,
-            system_prompt,
-            approval,
-        } => Some(Change::Open {
-            model: model.clone(),
-            route: route.clone(),
-            agent: agent.name().to_owned(),
-            system_prompt: system_prompt.clone(),
-            approval: *approval,
-            metadata: metadata.clone(),
-            at,
-        }),
-        Kind::SessionChanged {
-            context: Some(context),
-            ..
-        } => Some(spent(Usage::default(), Some(context), event)),
-        Kind::SessionChanged {
-            model,
-            route,
-            title,
-            approval,
-            tainted,
-            context: None,
-        } => Some(Change::Set {
-            model: model.clone(),
-            route: route.clone(),
-            title: title.clone(),
-            approval: *approval,
-            tainted: *tainted,
-            at,
-        }),
+        Kind::SessionOpened { .. } | Kind::SessionChanged { .. } => of_session(event),
         Kind::SessionClosed => Some(Change::Close),
         Kind::TurnStarted { .. } | Kind::TurnFinished { .. } => of_turn(event),
         Kind::StepReset { usage, context, .. } => Some(spent(*usage, context.as_ref(), event)),
@@ -136,6 +103,48 @@ fn change(event: &Event) -> Option<Change> {
         | Kind::TurnContinued { .. }
         | Kind::EventsLost { .. }
         | Kind::StateChanged { .. } => None,
+    }
+}
+
+/// What the opening of a session or a change of it changes.
+fn of_session(event: &Event) -> Option<Change> {
+    let (at, agent) = (event.at, &event.agent);
+    match &event.kind {
+        Kind::SessionOpened {
+            model,
+            route,
+            metadata,
+            system_prompt,
+            approval,
+        } => Some(Change::Open {
+            model: model.clone(),
+            route: route.clone(),
+            agent: agent.name().to_owned(),
+            system_prompt: system_prompt.clone(),
+            approval: *approval,
+            metadata: metadata.clone(),
+            at,
+        }),
+        Kind::SessionChanged {
+            context: Some(context),
+            ..
+        } => Some(spent(Usage::default(), Some(context), event)),
+        Kind::SessionChanged {
+            model,
+            route,
+            title,
+            approval,
+            tainted,
+            context: None,
+        } => Some(Change::Set {
+            model: model.clone(),
+            route: route.clone(),
+            title: title.clone(),
+            approval: *approval,
+            tainted: *tainted,
+            at,
+        }),
+        _ => None,
     }
 }
 

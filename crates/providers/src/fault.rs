@@ -28,7 +28,7 @@ pub(crate) struct Fault {
     /// Whether the same request gets the same failure for sure.
     pub(crate) is_final: bool,
     /// What the server says of a request that it refused, in lower case: its words and its names.
-    pub(crate) refusal: Option<String>,
+    pub(crate) refusal: Option<Box<str>>,
 }
 
 impl Fault {
@@ -79,7 +79,7 @@ impl Fault {
                 ..full::numbers(&said)
             },
             is_final: code == FaultCode::BadResponse,
-            refusal: (code == FaultCode::ProviderRejected).then(|| said.whole()),
+            refusal: (code == FaultCode::ProviderRejected).then(|| said.whole().into()),
             ..Self::new(code, message)
         }
     }

@@ -128,7 +128,6 @@ impl TextCalls {
                 self.place = Place::Rest;
                 told.push(event);
             }
-            ProviderEvent::PromptProgress { .. } => told.push(event),
             // The state of a thought may come after what is still undecided.
             ProviderEvent::ReasoningEnd { .. } if matches!(self.place, Place::Calls(_)) => {
                 told.push(event);
@@ -139,7 +138,7 @@ impl TextCalls {
                 self.end(told);
                 told.push(event);
             }
-            ProviderEvent::TextDelta(_) => told.push(event),
+            ProviderEvent::PromptProgress { .. } | ProviderEvent::TextDelta(_) => told.push(event),
         }
     }
 

@@ -5,7 +5,7 @@ use samovar_locale as text;
 use samovar_server::{Address, Home};
 use samovar_wire::agent::Stats;
 use samovar_wire::api::{
-    CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo, TokenScope,
+    CreatedToken, ModelsAnswer, ProviderAccess, ProviderInfo, TokenInfo, TokenScope, WindowFrom,
 };
 use serde_json::json;
 
@@ -113,9 +113,14 @@ fn row(provider: &ProviderInfo, rows: Rows) -> Vec<String> {
         ([], None) => provider.seen.clone().unwrap_or_default(),
         (some, _) => some.join(", "),
     };
-    let dialect = (rows == Rows::All).then(|| provider.dialect.clone());
+    let window = provider.window.map(|window| match window.from {
+        WindowFrom::List => text::models::window_listed(window.tokens),
+        WindowFrom::Setting => text::models::window_set(window.tokens),
+    });
+    let all = [provider.dialect.clone(), window.unwrap_or_default()];
+    let all = all.into_iter().filter(|_| rows == Rows::All);
     let first = [mark.to_owned(), provider.name.clone()].into_iter();
-    first.chain(dialect).chain([state, models]).collect()
+    first.chain(all).chain([state, models]).collect()
 }
 
 /// `samovar token`.

@@ -1,10 +1,11 @@
 //! Which model answers and why, for whoever explains it (FC-4).
 
-use samovar_core::Error;
+use samovar_core::{Error, LimitSource};
 use samovar_providers::registry::{Choice, Reason, Row};
 use samovar_providers::{Access, Registry};
 use samovar_wire::api::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ProviderAccess, ProviderInfo,
+    WindowFrom, WindowInfo,
 };
 
 /// The default model, and why it was chosen.
@@ -79,6 +80,13 @@ fn provider(row: Row) -> ProviderInfo {
         base_url: row.base_url,
         seen: row.look.map(|look| look.to_string()),
         models: models.collect(),
+        window: row.window.map(|window| WindowInfo {
+            tokens: window.tokens,
+            from: match window.source {
+                LimitSource::Setting => WindowFrom::Setting,
+                _ => WindowFrom::List,
+            },
+        }),
         is_chosen: row.is_chosen,
     }
 }

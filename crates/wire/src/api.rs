@@ -28,7 +28,7 @@ pub use audit::{
 pub use damage::{BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
-    ProviderInfo,
+    ProviderInfo, WindowFrom, WindowInfo,
 };
 pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use relay::{

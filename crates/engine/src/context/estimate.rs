@@ -20,10 +20,6 @@ const fn weights() -> [u8; 256] {
     weights
 }
 
-#[expect(
-    clippy::match_same_arms,
-    reason = "one row for each group of characters"
-)]
 const fn weight(byte: usize) -> u8 {
     match byte {
         0x09..=0x0d => 30,

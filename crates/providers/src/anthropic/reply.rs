@@ -211,13 +211,12 @@ impl Reply {
     ) -> Result<(), Fault> {
         let index = index.unwrap_or(self.last);
         match (self.open.get_mut(&index), delta) {
-            (Some(Block::Other), _) | (_, Delta::Other) => Ok(()),
             (Some(Block::Thinking { signature }), Delta::Signature(whole)) => {
                 self.length.add(whole.len())?;
                 *signature = whole.into_owned();
                 Ok(())
             }
-            (_, Delta::Signature(_)) => Ok(()),
+            (Some(Block::Other), _) | (_, Delta::Other | Delta::Signature(_)) => Ok(()),
             (_, Delta::Text(text)) => self.say(text, events),
             (None, Delta::Thinking(text)) => {
                 let signature = String::new();

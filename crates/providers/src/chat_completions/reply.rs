@@ -21,8 +21,7 @@ use crate::{json, marks, state};
 pub(super) struct Reply {
     spec: &'static ProviderSpec,
     length: Length,
-    /// Whether the model has said anything.
-    has_begun: bool,
+    phase: Phase,
     /// Whether it comes in pieces.
     is_streamed: bool,
     /// Whether reasoning came last.
@@ -36,7 +35,6 @@ pub(super) struct Reply {
     calls: Calls,
     finish_reason: Option<String>,
     usage: Usage,
-    is_over: bool,
 }
 
 impl Reply {
@@ -45,7 +43,7 @@ impl Reply {
             spec,
             thoughts,
             halves: Halves::default(),
-            has_begun: false,
+            phase: Phase::Silent,
             is_streamed: false,
             field: None,
             length: Length::default(),
@@ -54,7 +52,6 @@ impl Reply {
             calls: Calls::new(spec),
             finish_reason: None,
             usage: Usage::default(),
-            is_over: false,
         }
     }
 
@@ -114,7 +111,7 @@ impl Reply {
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
         self.is_streamed |= choice.is_piece();
-        if let Some(delta) = choice.news(self.has_begun) {
+        if let Some(delta) = choice.news(self.phase != Phase::Silent) {
             self.hear(delta, events)?;
         }
         match choice.finish_reason.map(|reason| clean(&reason.0)) {
@@ -149,7 +146,7 @@ impl Reply {
         let call = delta.function_call.take().map(Fragment::of);
         for fragment in delta.tool_calls.into_iter().flatten().chain(call) {
             self.stop_thinking(events);
-            self.has_begun = true;
+            self.phase = Phase::Speaking;
             let length = self.calls.take(fragment, events)?;
             self.length.add(length)?;
         }
@@ -177,7 +174,7 @@ impl Reply {
         }
         self.length.add(text.len())?;
         self.stop_thinking(events);
-        self.has_begun = true;
+        self.phase = Phase::Speaking;
         events.push(ProviderEvent::TextDelta(text));
         Ok(())
     }
@@ -188,7 +185,7 @@ impl Reply {
             return Ok(());
         }
         self.length.add(text.len())?;
-        (self.is_thinking, self.has_begun) = (true, true);
+        (self.is_thinking, self.phase) = (true, Phase::Speaking);
         events.push(ProviderEvent::ReasoningDelta(text));
         Ok(())
     }
@@ -221,8 +218,8 @@ impl Reply {
     /// # Errors
     /// Nothing says that the answer is whole, or a call is unusable.
     fn finish(&mut self, end: End, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        self.is_over = true;
         let finish_reason = self.finish_reason.take().or_else(|| self.reason(end));
+        self.phase = Phase::Over;
         let Some(finish_reason) = finish_reason else {
             let why = locale::provider::answer_cut();
             return Err(Fault::new(FaultCode::StreamCut, why));
@@ -241,7 +238,7 @@ impl Reply {
     /// The finish reason of an answer whose server gives none: one that has an end, a text or calls,
     /// and no half of a call.
     fn reason(&self, end: End) -> Option<String> {
-        let is_whole = end == End::Said && self.has_begun && self.calls.are_whole();
+        let is_whole = end == End::Said && self.phase == Phase::Speaking && self.calls.are_whole();
         let reason = if self.calls.is_empty() {
             "stop"
         } else {
@@ -249,6 +246,15 @@ impl Reply {
         };
         is_whole.then(|| reason.to_owned())
     }
+}
+
+/// How far the model has got.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It has said nothing.
+    Silent,
+    Speaking,
+    Over,
 }
 
 /// The larger of two reports, number by number: they are about the same tokens.
@@ -284,7 +290,7 @@ impl Reader for Reply {
         if self.is_streamed {
             return self.finish(End::Silent, events);
         }
-        if self.has_begun || self.finish_reason.is_some() {
+        if self.phase != Phase::Silent || self.finish_reason.is_some() {
             return self.finish(End::Said, events);
         }
         Err(Fault::bad(locale::provider::no_answer(clean(body))))
@@ -295,7 +301,7 @@ impl Reader for Reply {
     }
 
     fn progress(&self) -> Progress {
-        match (self.is_over, self.finish_reason.is_some()) {
+        match (self.phase == Phase::Over, self.finish_reason.is_some()) {
             (true, _) => Progress::Over,
             (false, true) => Progress::Stopped,
             (false, false) => Progress::Speaking,

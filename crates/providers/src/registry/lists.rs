@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::LimitSource;
-use samovar_core::Models as _;
 use samovar_core::provider::Window;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -101,11 +100,6 @@ impl Registry {
                 source: LimitSource::List,
             })
         })
-    }
-
-    /// As [`Registry::window`], by a model's name.
-    pub fn window_of(&self, name: &str) -> Option<Window> {
-        self.resolve(name).ok()?.window
     }
 }
 

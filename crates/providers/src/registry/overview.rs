@@ -1,5 +1,6 @@
 //! The list of all providers and their setup.
 
+use samovar_core::provider::Window;
 use serde::Serialize;
 
 use super::{Access, Registry};
@@ -27,6 +28,8 @@ pub struct Row {
     pub look: Option<ServerProbe>,
     /// The models that its server has, the best first, if it was asked last time.
     pub models: Vec<LocalModel>,
+    /// How many tokens its default model holds, or the best one of its server.
+    pub window: Option<Window>,
     /// Whether its model answers who names none.
     pub is_chosen: bool,
 }
@@ -50,6 +53,7 @@ impl Registry {
             base_url: self.base(spec).ok().map(|url| shown(&url)),
             look: probed.look(spec.name).cloned(),
             models: probed.models_of(spec.name).cloned().collect(),
+            window: self.window(spec, probed.models_of(spec.name).next()),
             is_chosen: chosen == Some(spec.name),
         };
         SPECS.iter().map(row).collect()

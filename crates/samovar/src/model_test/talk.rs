@@ -96,7 +96,12 @@ impl Heard {
                 self.end = Ok(finish_reason);
             }
             (ProviderEvent::Failed { code, message, .. }, _) => self.end = Err((code, message)),
-            (ProviderEvent::ToolCallStart { .. } | ProviderEvent::ToolCallDelta { .. }, _) => {}
+            (
+                ProviderEvent::PromptProgress { .. }
+                | ProviderEvent::ToolCallStart { .. }
+                | ProviderEvent::ToolCallDelta { .. },
+                _,
+            ) => {}
         }
     }
 }

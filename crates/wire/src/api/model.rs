@@ -100,8 +100,30 @@ pub struct ProviderInfo {
     pub seen: Option<String>,
     /// The models of its server, the best first.
     pub models: Vec<LocalModelInfo>,
+    /// How many tokens its default model holds, or the best one of its server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowInfo>,
     /// Whether its model is the default model.
     pub is_chosen: bool,
+}
+
+/// How many tokens a model holds, prompt and answer together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowInfo {
+    /// Tokens, as its server counts them.
+    pub tokens: u64,
+    /// Where that is known from.
+    pub from: WindowFrom,
+}
+
+/// Where a window is known from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WindowFrom {
+    /// The server's own list of models.
+    List,
+    /// `providers.NAME.context_window`.
+    Setting,
 }
 
 /// How a provider can be used.
