@@ -1,6 +1,8 @@
 //! How turns end whose calls fail: reminded once, cut at the third equal failure, or as a success.
 
-use samovar_core::{Effect, FinishReason, Kind, Outcome, Role, Status, ToolReply};
+use std::sync::Arc;
+
+use samovar_core::{Effect, Event, FinishReason, Kind, Outcome, Role, Status, ToolReply};
 use samovar_doubles::{Reply, TestTool, World, call, say};
 use serde_json::{Value, json};
 
@@ -117,6 +119,21 @@ async fn a_tool_that_is_asked_again_and_again_and_answers_is_no_repetition() {
 /// ends, whose own last call fails or is that of the child.
 type Row = (fn(usize) -> Reply, &'static str, Value, [&'static str; 2]);
 
+/// Holds what a caller is told of its child against this.
+#[track_caller]
+fn assert_told(log: &[Arc<Event>], told: &Value) {
+    let outcome = log.iter().find_map(|event| match &event.kind {
+        Kind::CallClosed { name, outcome, .. } => Some(outcome).filter(|_| name == "subAgent"),
+        _ => None,
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.status == Status::Done, told["ok"] == true);
+    let data = outcome.data.as_ref().unwrap();
+    for key in ["ok", "code", "acted"] {
+        assert_eq!(data[key], told[key], "{data}");
+    }
+}
+
 // proves AS-6, SA-5
 #[tokio::test(start_paused = true)]
 async fn a_child_that_answered_is_a_success_and_what_it_changed_counts_for_its_caller() {
@@ -174,17 +191,7 @@ async fn a_child_that_answered_is_a_success_and_what_it_changed_counts_for_its_c
             let ended: Vec<_> = ends(&log).into_iter().map(|(_, end)| end).collect();
             let ended: Vec<_> = ended.iter().map(FinishReason::as_str).collect();
             assert_eq!(ended, [end, ends_so]);
-            let data = log.iter().find_map(|event| match &event.kind {
-                Kind::CallClosed { name, outcome, .. } if name == "subAgent" => {
-                    assert_eq!(outcome.status == Status::Done, told["ok"] == true);
-                    outcome.data.clone()
-                }
-                _ => None,
-            });
-            let data = data.unwrap();
-            for key in ["ok", "code", "acted"] {
-                assert_eq!(data[key], told[key], "{data}");
-            }
+            assert_told(&log, &told);
             // Nothing asked for a second run.
             assert_eq!(ends(&log).len(), 2);
             let by_system = log.iter().filter(|event| match &event.kind {

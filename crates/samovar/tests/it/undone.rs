@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use reqwest::Method;
 use samovar_model_server::{ModelServer, When, call, say};
 use samovar_testkit::{Program, Serving, Terminal, keys};
 use serde_json::{Value, json};
