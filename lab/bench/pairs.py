@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""CPU time of text turns on two binaries, in pairs that alternate: pairs.py BEFORE AFTER [--pairs 10] [--turns 1000]
+
+Each run starts a server, warms it up, and sends turns of 200 deltas, each in a session of its own, to a model
+server in this process. The figure is user and system time of the server for one turn; the last line is the
+median of the pairs' ratios.
+"""
+
+import argparse
+import http.client
+import http.server
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+WORDS = "".join(
+    "data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": f"word {n} "}, "finish_reason": None}]}) + "\n\n"
+    for n in range(200))
+END = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":200}}\n\ndata: [DONE]\n\n'
+BODY = (WORDS + END).encode()
+
+
+class Model(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, kind, body):
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        # In ten pieces, as a network brings them.
+        for at in range(0, len(body), len(body) // 10 + 1):
+            self.wfile.write(body[at:at + len(body) // 10 + 1])
+            self.wfile.flush()
+
+    def do_GET(self):
+        self.answer("application/json", b'{"object":"list","data":[{"id":"m"}]}')
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.answer("text/event-stream", BODY)
+
+
+def measure(binary, turns, model):
+    """Milliseconds of CPU time for one turn."""
+    root = tempfile.mkdtemp(prefix="pairs-", dir=os.environ.get("PAIRS_DIR"))
+    os.makedirs(root + "/work")
+    env = {"PATH": os.environ["PATH"], "HOME": root, "DATA_DIR": root + "/data", "AGENT_MODEL": "openai/m", "OPENAI_BASE_URL": f"http://127.0.0.1:{model}/v1"}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [binary, "serve", "--port", str(port), "--workspace", root + "/work"]
+    server = subprocess.Popen(command, cwd=root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        token = subprocess.run([binary, "token", "show"], cwd=root, env=env, capture_output=True, text=True).stdout.strip()
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+
+        def post(method, **body):
+            connection.request("POST", "/services/agent/" + method, json.dumps(body), headers)
+            answer = connection.getresponse()
+            said = answer.read()
+            assert answer.status == 200, said
+            return said
+
+        def turn(session):
+            post("createSession", sessionId=session)
+            assert b"word 199" in post("sendMessage", sessionId=session, content="hi")
+
+        for at in range(50):
+            turn(f"warm{at}")
+        before = cpu(server.pid)
+        for at in range(turns):
+            turn(f"s{at}")
+        return (cpu(server.pid) - before) * 1000 / turns
+    finally:
+        server.terminate()
+        server.wait(30)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def cpu(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("before")
+    parser.add_argument("after")
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--turns", type=int, default=1000)
+    options = parser.parse_args()
+    model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    model.daemon_threads = True
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    ratios = []
+    for pair in range(options.pairs):
+        order = [options.before, options.after] if pair % 2 == 0 else [options.after, options.before]
+        taken = {binary: measure(os.path.abspath(binary), options.turns, model.server_address[1]) for binary in order}
+        ratios.append(taken[options.after] / taken[options.before])
+        print(f"pair {pair + 1}: {taken[options.before]:.3f} ms, {taken[options.after]:.3f} ms, ratio {ratios[-1]:.3f}", flush=True)
+    print(f"median ratio {statistics.median(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
