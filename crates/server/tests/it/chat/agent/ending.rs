@@ -26,7 +26,7 @@ async fn why_no_answer_comes_stands_in_the_chat_and_it_lives_on() {
         call("list_dir", json!({"path": "."})),
         call("list_dir", json!({"path": "."})),
         say("Half an answer.").finish(Finish::ContentFilter),
-        call("read_file", json!({"path": "gone.txt"})),
+        call("tidy_up", json!({})),
         say("Hm."),
         say("Once upon").finish(Finish::Length),
         say("a time").finish(Finish::Length),
@@ -41,7 +41,7 @@ async fn why_no_answer_comes_stands_in_the_chat_and_it_lives_on() {
         ("first", "the engine room is on fire"),
         ("second", "iterations"),
         ("third", "refused"),
-        ("of no file", "a tool call of AdaptiveAgent failed"),
+        ("of no tool", "the last tool call of AdaptiveAgent failed"),
         ("at length", "cut off"),
     ] {
         let asked = chat.post_user(text).await.unwrap();
