@@ -18,6 +18,17 @@ pub(crate) fn write(spec: &ProviderSpec, field: &str, value: Value) -> Value {
     Value::Object(state)
 }
 
+/// Two states of one provider as one.
+pub(crate) fn both(one: Option<Value>, other: Option<Value>) -> Option<Value> {
+    match (one, other) {
+        (Some(Value::Object(mut one)), Some(Value::Object(other))) => {
+            one.extend(other);
+            Some(Value::Object(one))
+        }
+        (one, other) => one.or(other),
+    }
+}
+
 /// What this provider sent in this field, if it is from this provider.
 pub(crate) fn read<'a>(
     state: Option<&'a Value>,

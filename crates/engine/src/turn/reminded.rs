@@ -144,7 +144,8 @@ impl Reminded {
 
     /// Why the turn is over after that answer.
     pub(super) fn end(&self, reason: &str, limits: &Limits) -> FinishReason {
-        if self.round.has_failed && !self.has_acted && limits.reminders.failed_call {
+        let has_failed = self.round.has_failed && !self.round.has_succeeded;
+        if has_failed && !self.has_acted && limits.reminders.failed_call {
             return FinishReason::FailedCall;
         }
         FinishReason::Model(reason.to_owned())

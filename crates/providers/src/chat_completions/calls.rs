@@ -143,11 +143,16 @@ impl Calls {
         self.calls.iter().all(is_whole)
     }
 
-    /// Ends every call: only now it is sure that no fragment follows, since calls may come in turns.
+    /// Ends every call: only now it is sure that no fragment follows, since calls may come in turns. What
+    /// is to be kept of the thought before them is kept with the first.
     ///
     /// # Errors
     /// A call has arguments, but no name.
-    pub(super) fn finish(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+    pub(super) fn finish(
+        &mut self,
+        mut thought: Option<Value>,
+        events: &mut Vec<ProviderEvent>,
+    ) -> Result<(), Fault> {
         if let Some(last) = self.calls.len().checked_sub(1) {
             self.open_up_to(last, events);
         }
@@ -158,11 +163,11 @@ impl Calls {
                 }
                 return Err(Fault::bad(locale::provider::call_without_tool()));
             }
+            let extra = call.extra;
+            let extra = extra.map(|extra| state::write(self.spec, EXTRA_CONTENT, extra));
             events.push(ProviderEvent::ToolCallEnd {
                 args: repair::args(&call.args),
-                provider_state: call
-                    .extra
-                    .map(|extra| state::write(self.spec, EXTRA_CONTENT, extra)),
+                provider_state: state::both(extra, thought.take()),
                 id: call.id,
                 name: call.name,
             });

@@ -159,7 +159,9 @@ impl<'a> History<'a, '_> {
             return;
         }
         // Where a call carries what its provider wants back, the others of its message lean on that.
-        let is_bound = calls.iter().any(|call| call.provider_state.is_some());
+        let is_bound = calls.iter().any(|call| {
+            state::read(call.provider_state.as_ref(), self.spec, EXTRA_CONTENT).is_some()
+        });
         let most = if is_bound { usize::MAX } else { MAX_CALLS };
         let (first, rest) = calls.split_at(calls.len().min(most));
         let mut back = Back::default();

@@ -198,16 +198,8 @@ impl Reply {
 
     fn end_reasoning(&mut self, events: &mut Vec<ProviderEvent>) {
         let details = std::mem::take(&mut self.details);
-        let field = self.field.take();
-        let state = if details.is_empty() {
-            field.and_then(|field| self.thoughts.state(field))
-        } else {
-            Some(state::write(
-                self.spec,
-                REASONING_DETAILS,
-                Value::Array(details),
-            ))
-        };
+        let state = (!details.is_empty())
+            .then(|| state::write(self.spec, REASONING_DETAILS, Value::Array(details)));
         events.push(ProviderEvent::ReasoningEnd {
             provider_state: state,
         });
@@ -227,7 +219,8 @@ impl Reply {
         if self.is_thinking || !self.details.is_empty() {
             self.end_reasoning(events);
         }
-        self.calls.finish(events)?;
+        let thought = self.field.and_then(|field| self.thoughts.state(field));
+        self.calls.finish(thought, events)?;
         events.push(ProviderEvent::MessageComplete {
             finish_reason,
             usage: self.usage,

@@ -253,9 +253,14 @@ fn reasoning_goes_back_only_to_who_wants_it_and_then_with_every_call() {
 #[test]
 fn a_thought_goes_back_with_its_call_to_the_server_and_model_that_sent_it() {
     let here = endpoint("openai", "http://127.0.0.1:9/v1");
-    let thought = |field| Part::Reasoning {
+    let thought = Part::Reasoning {
         text: "Hm".to_owned(),
-        provider_state: Thoughts::of(&here, "m").state(field),
+        provider_state: None,
+    };
+    let with_call = |field| {
+        let mut call = ToolCall::new(CallId::new("c1").unwrap(), "look", json!({}));
+        call.provider_state = Thoughts::of(&here, "m").state(field);
+        Part::Call(call)
     };
     for (field, host, model, has_call, wanted) in [
         (
@@ -294,8 +299,8 @@ fn a_thought_goes_back_with_its_call_to_the_server_and_model_that_sent_it() {
             json!([null, null]),
         ),
     ] {
-        let mut parts = vec![thought(field), Part::text("I look.")];
-        parts.extend(has_call.then(|| call("c1", json!({}))));
+        let mut parts = vec![thought.clone(), Part::text("I look.")];
+        parts.extend(has_call.then(|| with_call(field)));
         let mut prompt = prompt(vec![user("Go"), assistant(parts)]);
         model.clone_into(&mut prompt.model);
         let sent = sent_to(&endpoint("openai", host), &prompt);

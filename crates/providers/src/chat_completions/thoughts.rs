@@ -1,7 +1,7 @@
 //! Thoughts that go back with their calls to the server that sent them, whatever it is called: some
 //! servers refuse a call whose thought is missing, and all take what they sent.
 
-use samovar_core::{Message, Part};
+use samovar_core::Message;
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
@@ -32,12 +32,12 @@ impl Thoughts {
     pub(super) fn of(endpoint: &Endpoint, model: &str) -> Self {
         Self(Some(Source {
             spec: endpoint.spec,
-            host: endpoint.host(),
+            host: endpoint.base.host_str().unwrap_or_default().to_owned(),
             model: model.to_owned(),
         }))
     }
 
-    /// What to keep of a thought that came in this field.
+    /// What to keep, with the call after it, of a thought that came in this field.
     pub(super) fn state(&self, field: &str) -> Option<Value> {
         let Source { spec, host, model } = self.0.as_ref()?;
         let came = json!({"field": field, "host": host, "model": model});
@@ -47,12 +47,8 @@ impl Thoughts {
     /// The field in which the message's thought came, if it came from here.
     pub(super) fn field(&self, message: &Message) -> Option<&'static str> {
         let Source { spec, host, model } = self.0.as_ref()?;
-        let came = message.parts.iter().find_map(|part| match part {
-            Part::Reasoning { provider_state, .. } => {
-                state::read(provider_state.as_ref(), spec, CAME)
-            }
-            Part::Text { .. } | Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
-        })?;
+        let mut calls = message.calls();
+        let came = calls.find_map(|call| state::read(call.provider_state.as_ref(), spec, CAME))?;
         let is_here = came["host"] == host.as_str() && came["model"] == model.as_str();
         let fields = [CONTENT, OTHER];
         let field = fields.into_iter().find(|field| came["field"] == *field);

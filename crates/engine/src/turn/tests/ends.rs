@@ -182,7 +182,7 @@ fn a_turn_that_answered_failed_only_if_its_last_call_was_to_change_something_and
         ("unfit-write stop stop", "failed_call"),
         ("unknown stop", "failed_call"),
         ("broke looked stop", "stop"),
-        ("broke+looked stop", "failed_call"),
+        ("broke+looked stop", "stop"),
         ("broke wrote stop", "stop"),
         ("wrote broke stop", "stop"),
         ("broke+wrote stop", "stop"),

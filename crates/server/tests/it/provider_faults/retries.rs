@@ -52,7 +52,12 @@ async fn what_passes_is_tried_again_and_the_void_attempts_stand_in_the_log() {
             "stream_cut",
             say("half an answer").cut_after(2, Ending::Close),
         ),
-        ("stream_cut", say("half an answer").finish(Finish::Absent)),
+        (
+            "stream_cut",
+            say("half an answer")
+                .finish(Finish::Absent)
+                .without_terminal(),
+        ),
         (
             "provider_error",
             say("half an answer").and(Part::Failure(Failure::overloaded())),
