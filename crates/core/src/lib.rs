@@ -32,6 +32,7 @@ pub mod relay;
 pub mod situation;
 pub mod title;
 pub mod tool;
+mod window;
 
 pub use agent::{Agent, AgentName, Agents};
 pub use agent_rows::{AgentRow, AgentRows, RowChange};

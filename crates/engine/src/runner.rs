@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use samovar_core::approval::{Answer, EXPIRED};
-use samovar_core::error::FaultCode;
 use samovar_core::redact;
 use samovar_core::{
     Accepted, Agent, AgentPath, ApprovalId, Author, Broken, CallId, Closer, Code, ContextLimit,
@@ -396,12 +395,6 @@ impl Runner {
             }
         });
         shown.collect()
-    }
-
-    fn fail(&mut self, code: FaultCode, message: impl Into<String>) {
-        for kind in self.turn.failed(code, message) {
-            self.note(kind);
-        }
     }
 
     /// Ends the turn, unless it is over; whoever wants that hears of it once the end is kept.

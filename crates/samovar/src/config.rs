@@ -461,12 +461,13 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
             config.keys.insert(name.clone(), key);
             config.key_origins.insert(name.clone(), origin.to_string());
         }
-        if let Some(base) = &provider.api_base {
-            config.base_urls.insert(name.clone(), base.clone());
-        }
-        if let Some(window) = provider.context_window {
-            config.windows.insert(name.clone(), window.into());
-        }
+        let base = provider.api_base.iter().cloned();
+        config
+            .base_urls
+            .extend(base.map(|base| (name.clone(), base)));
+        let window = provider.context_window.iter();
+        let window = window.map(|window| (name.clone(), u64::from(*window)));
+        config.windows.extend(window);
     }
     let (models, seconds) = (&settings.models, |seconds: u32| {
         Duration::from_secs(seconds.into())

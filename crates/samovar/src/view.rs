@@ -188,13 +188,7 @@ impl View {
                     tokens: usage.total(),
                 }));
             }
-            Kind::SessionClosed => {
-                let gone = self.gone();
-                self.last_words(&gone)?;
-                let exit = self.end(&FinishReason::Cancelled, None, None);
-                let tokens = self.result.usage.total();
-                return Ok(Some(Ending { exit, tokens }));
-            }
+            Kind::SessionClosed => return self.closed().map(Some),
             Kind::SessionOpened { .. }
             | Kind::SessionChanged { .. }
             | Kind::TurnUndone { .. }
@@ -211,6 +205,14 @@ impl View {
             | Kind::StateChanged { .. } => {}
         }
         Ok(None)
+    }
+
+    fn closed(&mut self) -> Result<Ending, Failure> {
+        let gone = self.gone();
+        self.last_words(&gone)?;
+        let exit = self.end(&FinishReason::Cancelled, None, None);
+        let tokens = self.result.usage.total();
+        Ok(Ending { exit, tokens })
     }
 
     /// The end of a turn whose session was deleted.

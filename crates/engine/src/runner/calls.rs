@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use samovar_core::tool::{Sharing, UiEvent};
 use samovar_core::{
     Broken, CallContext, CallId, Closer, Effect, Grounds, Kind, Millis, Outcome, OutsideText,
-    Status, ToolCall, ToolReply, planted,
+    ToolCall, ToolReply, planted,
 };
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -494,17 +494,6 @@ impl<'a> Calls<'a> {
             name,
             outcome,
         });
-    }
-
-    /// Notes what a call would have done that failed before its start told that.
-    fn of_effect(&self, name: &str, mut outcome: Outcome) -> Outcome {
-        let tool = self.shelf.get(name);
-        // What does not exist could have been meant to do anything.
-        let effect = tool.map_or(Effect::Unsafe, |tool| tool.spec.effect);
-        if outcome.status == Status::Failed && effect != Effect::Read {
-            outcome.effect = Some(effect);
-        }
-        outcome
     }
 
     fn refuse(&mut self, call: ToolCall, outcome: Outcome) {

@@ -231,6 +231,13 @@ impl Runner {
         self.fail(failure.code, why);
     }
 
+    /// Ends the turn with a fault.
+    pub(super) fn fail(&mut self, code: FaultCode, message: impl Into<String>) {
+        for kind in self.turn.failed(code, message) {
+            self.note(kind);
+        }
+    }
+
     /// Waits before the next attempt. A server that stops does not wait for that: the next start
     /// goes on with the turn.
     async fn pause(&mut self, pause: Duration) -> AskEnd {

@@ -159,9 +159,8 @@ impl<'a> History<'a, '_> {
             return;
         }
         // Where a call carries what its provider wants back, the others of its message lean on that.
-        let is_bound = calls.iter().any(|call| {
-            state::read(call.provider_state.as_ref(), self.spec, EXTRA_CONTENT).is_some()
-        });
+        let mut states = calls.iter().filter_map(|call| call.provider_state.as_ref());
+        let is_bound = states.any(|state| !thoughts::is_alone(state));
         let most = if is_bound { usize::MAX } else { MAX_CALLS };
         let (first, rest) = calls.split_at(calls.len().min(most));
         let mut back = Back::default();

@@ -4,6 +4,7 @@
 use samovar_core::Message;
 use serde_json::{Value, json};
 
+use super::details::EXTRA_CONTENT;
 use crate::endpoint::Endpoint;
 use crate::specs::ProviderSpec;
 use crate::state;
@@ -16,6 +17,11 @@ const OTHER: &str = "reasoning";
 
 /// The field of the kept state.
 const CAME: &str = "thought";
+
+/// Whether a call's state is only of the thought before it.
+pub(super) fn is_alone(state: &Value) -> bool {
+    state.get(CAME).is_some() && state.get(EXTRA_CONTENT).is_none()
+}
 
 /// To whom thoughts go back.
 #[derive(Default)]

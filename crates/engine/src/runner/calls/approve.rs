@@ -40,6 +40,17 @@ pub(super) enum Look {
 }
 
 impl Calls<'_> {
+    /// Notes what a call would have done that failed before its start told that.
+    pub(super) fn of_effect(&self, name: &str, mut outcome: Outcome) -> Outcome {
+        let tool = self.shelf.get(name);
+        // What does not exist could have been meant to do anything.
+        let effect = tool.map_or(Effect::Unsafe, |tool| tool.spec.effect);
+        if outcome.status == Status::Failed && effect != Effect::Read {
+            outcome.effect = Some(effect);
+        }
+        outcome
+    }
+
     /// The gate: schema, capability, policy, approval (TL-4).
     pub(super) fn admit(&self, call: &ToolCall) -> Result<Admission, Outcome> {
         let runner = &self.runner;
