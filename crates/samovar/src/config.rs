@@ -8,6 +8,7 @@ mod elsewhere;
 mod exec;
 pub(crate) mod handed;
 mod policy;
+mod providers;
 mod proxy;
 mod relay;
 mod web;
@@ -25,7 +26,7 @@ use samovar_core::{Approval, SystemPrompt};
 use samovar_engine::{AgentModes, Resume};
 use samovar_locale as text;
 use samovar_server::providers::{
-    DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, UNBUILT, Unbuilt, registry,
+    DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, registry,
 };
 use samovar_server::{Config, Durability, FileAccess, Owner, Ownership, Token, UndoBounds};
 use tracing_subscriber::EnvFilter;
@@ -329,7 +330,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     config.providers = set_up(&resolved);
     config.providers.proxies = proxy::set_up(&resolved, &sources)?;
     budget::set_up(&mut config, &resolved)?;
-    config.providers.unbuilt = unbuilt(&sources);
+    config.providers.unbuilt = providers::unbuilt(&sources);
     config.providers.max_idle = config.budget().idle;
     protect(&mut config, &resolved, &sources, owner);
     let registry = Arc::new(registry(config.providers.clone()));
@@ -347,7 +348,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
             Origin::Default => text::config::workspace_here().to_owned(),
             origin => text::config::named_by(origin),
         },
-        base_origins: base_origins(&config, &resolved),
+        base_origins: providers::base_origins(&config, &resolved),
         place: data_dir.place,
         is_data_new: data_dir.place == Place::OfFolder && !is_begun(&config.data_dir),
         is_workspace_untyped: resolved.origin("server.workspace") == Origin::Default,
@@ -483,23 +484,6 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
         config.demo = DemoUse::Forbidden;
     }
     config
-}
-
-fn base_origins(config: &Config, resolved: &Resolved) -> BTreeMap<String, String> {
-    let names = config.providers.base_urls.keys();
-    let origin = |name: &String| resolved.origin(&format!("providers.{name}.api_base"));
-    names
-        .map(|name| (name.clone(), origin(name).to_string()))
-        .collect()
-}
-
-/// The providers without a row whose keys are set.
-fn unbuilt(sources: &Sources) -> Vec<&'static Unbuilt> {
-    let is_set = |unbuilt: &&Unbuilt| {
-        let mut variables = sources.environment.iter();
-        variables.any(|(name, value)| name == unbuilt.variable && !value.is_empty())
-    };
-    UNBUILT.iter().filter(is_set).collect()
 }
 
 /// Keeps tools away from what the person trusts: an agent that could write there would trust itself.

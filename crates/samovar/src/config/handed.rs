@@ -63,12 +63,14 @@ pub(super) fn environment() -> Variables {
 /// The variables that have keys, also those of providers that have no row. From here on no log, no
 /// error and no session has one of them.
 pub(super) fn keys(sources: &Sources) -> Variables {
-    let unbuilt = super::unbuilt(sources).into_iter().filter_map(|unbuilt| {
-        let mut variables = sources.environment.iter();
-        variables
-            .find(|(name, _)| name == unbuilt.variable)
-            .cloned()
-    });
+    let unbuilt = super::providers::unbuilt(sources)
+        .into_iter()
+        .filter_map(|unbuilt| {
+            let mut variables = sources.environment.iter();
+            variables
+                .find(|(name, _)| name == unbuilt.variable)
+                .cloned()
+        });
     let keys: Variables = sources
         .secret_variables()
         .into_iter()
