@@ -303,9 +303,10 @@ impl Turn {
 
     fn close(&mut self, id: &CallId, outcome: &Outcome) {
         self.continuations = 0;
-        let is_it = |open: &&Open| open.call.id == *id && open.state != CallState::Closed;
-        if let Some(open) = self.calls.iter().find(is_it) {
-            self.reminded.closed(open, outcome);
+        let is_it = |open: &Open| open.call.id == *id && open.state != CallState::Closed;
+        if let Some(at) = self.calls.iter().position(is_it) {
+            let is_last = at + 1 == self.calls.len();
+            self.reminded.closed(&self.calls[at], outcome, is_last);
         }
         self.set(id, CallState::Closed);
     }

@@ -147,7 +147,6 @@ impl View {
     ) -> Result<Option<Ending>, Failure> {
         self.spinner.make_way(&event.kind);
         self.event_line(frame)?;
-        self.result.note_change(&event.kind);
         if event.agent.depth() > 0 {
             return self.below(event).map(|()| None);
         }

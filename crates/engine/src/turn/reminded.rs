@@ -31,13 +31,12 @@ pub(super) struct Reminded {
     reminders: Vec<Reminder>,
 }
 
-/// The calls of one answer, as far as they are closed. They count as one, because the model has seen
-/// no result of them.
+/// The calls of one answer, as far as they are closed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Round {
     /// The last call that other arguments can mend: its tool, and why it failed.
     correctable: Option<(String, String)>,
-    /// Whether one of them failed that does more than read.
+    /// Whether the last of them failed and does more than read.
     has_failed: bool,
     /// Whether one of them succeeded.
     has_succeeded: bool,
@@ -61,8 +60,8 @@ impl Reminded {
         }
     }
 
-    /// A call is closed.
-    pub(super) fn closed(&mut self, open: &Open, outcome: &Outcome) {
+    /// A call is closed, the last of its answer or another one.
+    pub(super) fn closed(&mut self, open: &Open, outcome: &Outcome, is_last: bool) {
         let Open { call, intent, .. } = open;
         let effect = intent.as_ref().map(|intent| intent.effect);
         let reads = effect.or(outcome.effect).unwrap_or(Effect::Read) == Effect::Read;
@@ -79,7 +78,7 @@ impl Reminded {
             // What was not begun, or may have happened, can be another time.
             Status::Cancelled | Status::Unknown => {}
         }
-        round.has_failed |= outcome.status == Status::Failed && !reads;
+        round.has_failed |= is_last && outcome.status == Status::Failed && !reads;
         if outcome.correctable {
             let why = outcome.text.chars().take(MAX_REASON_CHARS).collect();
             round.correctable = Some((call.name.clone(), why));
@@ -144,8 +143,7 @@ impl Reminded {
 
     /// Why the turn is over after that answer.
     pub(super) fn end(&self, reason: &str, limits: &Limits) -> FinishReason {
-        let has_failed = self.round.has_failed && !self.round.has_succeeded;
-        if has_failed && !self.has_acted && limits.reminders.failed_call {
+        if self.round.has_failed && !self.has_acted && limits.reminders.failed_call {
             return FinishReason::FailedCall;
         }
         FinishReason::Model(reason.to_owned())

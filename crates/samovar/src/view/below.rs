@@ -36,6 +36,7 @@ impl View {
     /// Shows what an agent below does: a line for its task, for each call and result, and for its
     /// answer, indented by its depth.
     pub(super) fn below(&mut self, event: &ShownEvent) -> Result<(), Failure> {
+        self.result.note_change(&event.kind);
         let name = event.agent.name();
         let (tone, line) = match &event.kind {
             Kind::MessageFinished { message, .. } if message.role == Role::User => {

@@ -103,6 +103,7 @@ impl TurnResult {
 
     /// Takes the next event.
     pub(super) fn take(&mut self, event: &ShownEvent) {
+        self.note_change(&event.kind);
         if let Some(turn) = &event.turn {
             self.turn.get_or_insert_with(|| turn.to_string());
         }

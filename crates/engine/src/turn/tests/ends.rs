@@ -183,6 +183,7 @@ fn a_turn_that_answered_failed_only_if_its_last_call_was_to_change_something_and
         ("unknown stop", "failed_call"),
         ("broke looked stop", "stop"),
         ("broke+looked stop", "stop"),
+        ("looked+broke stop", "failed_call"),
         ("broke wrote stop", "stop"),
         ("wrote broke stop", "stop"),
         ("broke+wrote stop", "stop"),
