@@ -124,7 +124,7 @@ async fn a_terminal_obeys_nothing_that_a_model_or_a_tool_says() {
         Some(0),
         "a failed look-up is no failure: {left:?}"
     );
-    assert!(left.screen.contains("done\nreally\n"), "{left:?}");
+    assert!(left.screen.contains("done\nreally"), "{left:?}");
     for sequence in ["\u{1b}]", "\u{7}", "\u{1b}[2J", "\u{1b}[5;5H"] {
         assert!(!left.written.contains(sequence), "{left:?}");
     }
