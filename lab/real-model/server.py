@@ -136,7 +136,7 @@ def cut_call(options):
 
 def order(parameters):
     """A tool of the person's own."""
-    return {"name": "order", "description": "Orders a dish.", "parameters": parameters, "effect": "read"}
+    return {"name": "order", "description": "Orders a dish.", "parameters": parameters, "effect": "read", "client": True}
 
 
 def true_schema(options):

@@ -7,6 +7,7 @@ mod calls;
 mod chunk;
 mod details;
 mod history;
+mod messages;
 mod plain;
 mod reply;
 #[cfg(test)]

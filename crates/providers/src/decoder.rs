@@ -10,7 +10,7 @@ use samovar_locale as locale;
 
 use crate::bounds::MAX_ANSWER_BYTES;
 use crate::dialect::{Progress, Reader};
-use crate::fault::Fault;
+use crate::fault::{Fault, clean};
 use crate::frames::Frames;
 use crate::repair;
 
@@ -27,6 +27,8 @@ pub(crate) struct Decoder {
     heard: u64,
     /// What came before the first event.
     head: Vec<u8>,
+    /// The last that came.
+    tail: Tail,
 }
 
 /// What a body is.
@@ -47,6 +49,7 @@ impl Decoder {
             reader,
             heard: 0,
             head: Vec::new(),
+            tail: Tail::default(),
         }
     }
 
@@ -103,6 +106,7 @@ impl Decoder {
         if self.heard == 0 {
             self.gather(&bytes, MAX_HEAD_BYTES);
         }
+        self.tail.push(&bytes);
         self.frames.feed(bytes);
         while let Some(frame) = self.frames.take()? {
             if self.heard == 0 {
@@ -125,6 +129,12 @@ impl Decoder {
         data: &str,
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
+        if data.starts_with('"')
+            && let Ok(inner) = serde_json::from_str::<String>(data)
+        {
+            // An event that was written as JSON twice.
+            return self.reader.take(name, inner.trim(), events);
+        }
         if !data.contains('\n') || repair::is_whole(data) {
             return self.reader.take(name, data, events);
         }
@@ -153,7 +163,10 @@ impl Decoder {
                 match self.progress() {
                     Progress::Over => Ok(()),
                     Progress::Speaking if self.is_text() => Err(self.text_instead()),
-                    Progress::Speaking | Progress::Stopped => self.reader.end(events),
+                    Progress::Speaking | Progress::Stopped => self
+                        .reader
+                        .end(events)
+                        .map_err(|fault| self.with_last_words(fault)),
                 }
             }
         }
@@ -170,10 +183,6 @@ impl Decoder {
     /// Whether what came is no stream of events at all.
     fn is_text(&self) -> bool {
         let head = String::from_utf8_lossy(&self.head);
-        let is_field = |line: &str| {
-            let name = line.split(':').next().unwrap_or_default();
-            line.contains(':') && matches!(name, "" | "data" | "event" | "id" | "retry")
-        };
         let head = head.trim_start_matches('\u{feff}');
         let mut lines = head
             .split(['\r', '\n'])
@@ -183,6 +192,16 @@ impl Decoder {
         let is_half = |field: &&str| field.starts_with(first);
         let is_events = is_field(first) || ["data:", "event:", "id:", "retry:"].iter().any(is_half);
         self.heard == 0 && !is_events
+    }
+
+    /// A cut with what a proxy says of it in the middle of the events.
+    fn with_last_words(&self, fault: Fault) -> Fault {
+        match self.tail.words() {
+            Some(words) if fault.code == FaultCode::StreamCut => {
+                Fault::new(fault.code, locale::provider::answer_cut_by(words))
+            }
+            Some(_) | None => fault,
+        }
     }
 
     fn text_instead(&self) -> Fault {
@@ -212,6 +231,38 @@ impl Decoder {
             Progress::Over => Ok(()),
             Progress::Speaking | Progress::Stopped => self.reader.end(events),
         }
+    }
+}
+
+/// Whether a line is a field of an event, or a comment.
+fn is_field(line: &str) -> bool {
+    let name = line.split(':').next().unwrap_or_default();
+    line.contains(':') && matches!(name, "" | "data" | "event" | "id" | "retry")
+}
+
+/// The last bytes that came.
+#[derive(Default)]
+struct Tail(Vec<u8>);
+
+impl Tail {
+    /// How much is kept, in bytes.
+    const MAX: usize = 512;
+
+    fn push(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[bytes.len().saturating_sub(Self::MAX)..];
+        let over = (self.0.len() + bytes.len()).saturating_sub(Self::MAX);
+        self.0.drain(..over);
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Its last line, if that belongs to no event.
+    fn words(&self) -> Option<String> {
+        let tail = String::from_utf8_lossy(&self.0);
+        let mut lines = tail.trim_end().rsplit(['\r', '\n']);
+        let last = lines.next()?.trim();
+        // Without a line before it the last one may be half of an event.
+        let is_words = lines.next().is_some() && !is_field(last) && last.contains(' ');
+        is_words.then(|| clean(last))
     }
 }
 

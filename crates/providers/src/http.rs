@@ -1,13 +1,13 @@
 //! One exchange with a model's server, up to the point where its answer can be read.
 
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use samovar_core::error::FaultCode;
 use samovar_descriptors::{pauses, stems_from_exhaustion};
 use samovar_locale as locale;
 
 use crate::endpoint::Endpoint;
-use crate::fault::{Fault, cause};
+use crate::fault::{Fault, cause, clean};
 use crate::timeouts::{Limit, Watch};
 
 /// How much of a refusal is read, in bytes.
@@ -32,6 +32,8 @@ pub(crate) async fn ask(
         .client()?
         .post(url)
         .header(CONTENT_TYPE, "application/json")
+        // A server may choose any coding for a client that names none.
+        .header(ACCEPT_ENCODING, "identity")
         .body(body);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -49,7 +51,15 @@ pub(crate) async fn ask(
     if !response.status().is_success() {
         return Err(refusal(&mut response, watch).await);
     }
-    Ok(response)
+    let coding = response.headers().get(CONTENT_ENCODING);
+    let coding = coding.map(|coding| String::from_utf8_lossy(coding.as_bytes()));
+    match coding.as_deref() {
+        None | Some("" | "identity") => Ok(response),
+        Some(coding) => Err(Fault {
+            is_final: true,
+            ..Fault::bad(locale::provider::answer_compressed(clean(coding)))
+        }),
+    }
 }
 
 /// Sends a request. While this process has no free descriptor for a connection it waits; the

@@ -28,6 +28,8 @@ pub(super) enum Event<'a> {
 pub(super) struct Summary {
     pub(super) stop_reason: Option<String>,
     pub(super) costs: Vec<Cost>,
+    /// The answer that begins, by the server's id for it.
+    pub(super) begins: Option<String>,
     /// Whether the answer is complete.
     pub(super) is_last: bool,
 }
@@ -70,6 +72,11 @@ struct Head<'a> {
     delta: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
+    /// The event itself, and its name, where a gateway puts something around it.
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "json::lenient")]
+    event: Option<String>,
 }
 
 impl<'a> Event<'a> {
@@ -104,6 +111,10 @@ impl<'a> Event<'a> {
                 .is_some_and(|message| message.get().starts_with('{')) =>
             {
                 summary(json, false)
+            }
+            "" if head.data.is_some_and(|data| data.get().starts_with('{')) => {
+                let data = head.data.map_or("{}", RawValue::get);
+                Self::read(head.event.as_deref(), data)
             }
             "" => Err(untyped(json)),
             _ => Ok(Self::Other),
@@ -158,6 +169,8 @@ fn summary(json: &str, is_last: bool) -> Result<Event<'_>, Fault> {
     #[derive(Default, Deserialize)]
     struct Part {
         #[serde(default, deserialize_with = "json::lenient")]
+        id: Option<String>,
+        #[serde(default, deserialize_with = "json::lenient")]
         stop_reason: Option<String>,
         #[serde(default, deserialize_with = "json::lenient")]
         usage: Option<Cost>,
@@ -175,6 +188,7 @@ fn summary(json: &str, is_last: bool) -> Result<Event<'_>, Fault> {
     Ok(Event::Summary(Summary {
         stop_reason: stop_reason.filter(|reason| !reason.is_empty()),
         costs: costs.into_iter().flatten().collect(),
+        begins: message.id,
         is_last,
     }))
 }
@@ -209,8 +223,9 @@ struct Fields<'a> {
     id: Option<Text<'a>>,
     #[serde(borrow)]
     name: Option<Text<'a>>,
+    /// A piece of JSON in a string, as it should be, or JSON itself.
     #[serde(borrow)]
-    partial_json: Option<Text<'a>>,
+    partial_json: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "json::plain")]
     input: Option<Value>,
 }
@@ -261,18 +276,27 @@ fn delta(json: &str) -> Result<Delta<'_>, Fault> {
         "text_delta" => Delta::Text(whole(fields()?.text)),
         "thinking_delta" => Delta::Thinking(whole(fields()?.thinking)),
         "signature_delta" => Delta::Signature(whole(fields()?.signature)),
-        "input_json_delta" => Delta::Input(whole(fields()?.partial_json)),
-        "" => untyped_delta(fields()?),
+        "input_json_delta" => Delta::Input(piece(fields()?.partial_json)?),
+        "" => untyped_delta(fields()?)?,
         _ => Delta::Other,
     })
 }
 
-fn untyped_delta(fields: Fields<'_>) -> Delta<'_> {
-    match (fields.text, fields.thinking, fields.partial_json) {
+fn untyped_delta(fields: Fields<'_>) -> Result<Delta<'_>, Fault> {
+    Ok(match (fields.text, fields.thinking, fields.partial_json) {
         (Some(text), _, _) => Delta::Text(text.0),
         (None, Some(thinking), _) => Delta::Thinking(thinking.0),
-        (None, None, Some(input)) => Delta::Input(input.0),
+        (None, None, Some(input)) => Delta::Input(piece(Some(input))?),
         (None, None, None) => Delta::Other,
+    })
+}
+
+/// A piece of a call's arguments.
+fn piece(input: Option<&RawValue>) -> Result<Cow<'_, str>, Fault> {
+    match input.map(RawValue::get) {
+        None => Ok(Cow::Borrowed("")),
+        Some(text) if text.starts_with('"') => Ok(json::read::<Text<'_>>(text)?.0),
+        Some(value) => Ok(Cow::Borrowed(value)),
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Reply {
     /// The fingerprint of what is answered, for the thoughts that are bound to it.
     prefix: String,
     length: Length,
+    /// The server's id for the answer.
+    begun: Option<String>,
     /// Whether a text came.
     has_begun: bool,
     /// Whether an event came that is known.
@@ -76,6 +78,7 @@ impl Reply {
             spec,
             prefix: answers.hex(),
             length: Length::default(),
+            begun: None,
             has_begun: false,
             is_streamed: false,
             halves: Halves::default(),
@@ -119,6 +122,14 @@ impl Reply {
     }
 
     fn sum_up(&mut self, summary: Summary, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+        if summary.begins.is_some() {
+            let begun = self.begun.replace(summary.begins.unwrap_or_default());
+            if self.blocks > 0 && begun != self.begun {
+                // What was told of the first answer cannot be taken back here.
+                let why = locale::provider::answer_begun_twice();
+                return Err(Fault::new(FaultCode::StreamCut, why));
+            }
+        }
         for cost in summary.costs {
             self.bill.take(cost);
         }

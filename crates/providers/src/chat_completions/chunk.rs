@@ -198,6 +198,11 @@ impl<'a> Choice<'a> {
         delta.or_else(|| self.message.take().filter(|_| !has_begun))
     }
 
+    /// The message of a server that has it in the place of what is new.
+    pub(super) fn message_instead(&mut self) -> Option<Delta<'a>> {
+        self.message.take().filter(|_| self.delta.is_none())
+    }
+
     /// Whether it is a piece of a stream.
     pub(super) fn is_piece(&self) -> bool {
         self.delta.is_some()

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Content, Delta, Fragment, Piece};
 use super::details::{self, REASONING_DETAILS};
+use super::messages::Messages;
 use super::plain::plain;
 use super::thoughts::Thoughts;
 use crate::bounds::Length;
@@ -24,6 +25,8 @@ pub(super) struct Reply {
     phase: Phase,
     /// Whether it comes in pieces.
     is_streamed: bool,
+    /// What messages in the place of pieces have said.
+    messages: Messages,
     /// Whether reasoning came last.
     is_thinking: bool,
     /// The field that the reasoning came in.
@@ -45,6 +48,7 @@ impl Reply {
             halves: Halves::default(),
             phase: Phase::Silent,
             is_streamed: false,
+            messages: Messages::default(),
             field: None,
             length: Length::default(),
             is_thinking: false,
@@ -111,8 +115,10 @@ impl Reply {
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
         self.is_streamed |= choice.is_piece();
-        if let Some(delta) = choice.news(self.phase != Phase::Silent) {
-            self.hear(delta, events)?;
+        if let Some(message) = choice.message_instead() {
+            self.hear(message, Source::Message, events)?;
+        } else if let Some(delta) = choice.news(self.phase != Phase::Silent) {
+            self.hear(delta, Source::Delta, events)?;
         }
         match choice.finish_reason.map(|reason| clean(&reason.0)) {
             None => {}
@@ -126,7 +132,12 @@ impl Reply {
         Ok(())
     }
 
-    fn hear(&mut self, mut delta: Delta<'_>, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
+    fn hear(
+        &mut self,
+        mut delta: Delta<'_>,
+        source: Source,
+        events: &mut Vec<ProviderEvent>,
+    ) -> Result<(), Fault> {
         if let Some(pieces) = delta.reasoning_details.take() {
             self.length
                 .add(pieces.iter().map(|piece| piece.to_string().len()).sum())?;
@@ -137,7 +148,13 @@ impl Reply {
         self.think(thought.into_owned(), events)?;
         match delta.content()? {
             None => {}
-            Some(Content::Text(text)) => self.say(text.into_owned(), events)?,
+            Some(Content::Text(text)) => {
+                let text = match source {
+                    Source::Delta => text.into_owned(),
+                    Source::Message => self.messages.news(&text).to_owned(),
+                };
+                self.say(text, events)?;
+            }
             Some(Content::Pieces(pieces)) => self.add_pieces(pieces, events)?,
         }
         if let Some(refusal) = delta.refusal.take() {
@@ -239,6 +256,13 @@ impl Reply {
         };
         is_whole.then(|| reason.to_owned())
     }
+}
+
+/// Where a piece of an answer stands.
+#[derive(Clone, Copy)]
+enum Source {
+    Delta,
+    Message,
 }
 
 /// How far the model has got.

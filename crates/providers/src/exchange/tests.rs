@@ -170,7 +170,7 @@ fn has_end(came: &str) -> bool {
         "[done",
         "event: done",
     ];
-    let came = came.replace("\": ", "\":");
+    let came = came.replace("\\\"", "\"").replace("\": ", "\":");
     marks.iter().any(|mark| came.contains(mark))
 }
 

@@ -253,6 +253,21 @@ async fn a_body_is_read_by_its_first_bytes_whatever_its_header_says() {
     }
 }
 
+// proves MD-3
+#[tokio::test]
+async fn a_compressed_answer_is_not_asked_for_and_named_when_it_comes() {
+    let server = Server::start(vec![Answer::Close(response(
+        "200 OK",
+        "content-encoding: gzip\r\n",
+        "\u{1f}",
+    ))]);
+    let events = ask(&registry_of(config(&server.base))).await.concat();
+    let (code, message) = failure(&events);
+    assert_eq!(code, FaultCode::BadResponse);
+    assert!(message.contains("gzip"), "{message}");
+    assert_eq!(server.request().header("accept-encoding"), Some("identity"));
+}
+
 #[tokio::test]
 async fn an_answer_in_one_piece_is_taken_from_a_server_that_does_not_stream() {
     let body = r#"{"choices":[{"message":{"content":"Привет"},"finish_reason":"stop"}],
