@@ -12,13 +12,9 @@ impl Messages {
     /// A message's text without what was said before it, if it begins with that.
     pub(super) fn news<'a>(&mut self, text: &'a str) -> &'a str {
         let rest = text.strip_prefix(self.said.as_str());
-        let news = match rest.filter(|_| !self.are_pieces) {
-            Some(rest) => rest,
-            None => {
-                self.are_pieces |= !text.is_empty();
-                text
-            }
-        };
+        let rest = rest.filter(|_| !self.are_pieces);
+        self.are_pieces |= rest.is_none() && !text.is_empty();
+        let news = rest.unwrap_or(text);
         self.said.push_str(news);
         news
     }
