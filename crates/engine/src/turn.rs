@@ -272,8 +272,7 @@ impl Turn {
             Some(FaultCode::ProviderRejected) if gets_shorter => self.has_guessed = true,
             // A shorter prompt is another question, and the window bounds how often it gets shorter.
             Some(FaultCode::ContextFull | FaultCode::EmptyAnswer) | None => {}
-            Some(code) if code.is_provider() => self.failures += 1,
-            Some(_) => {}
+            Some(code) => self.failures += u32::from(code.is_provider()),
         }
         self.reserved = 0;
         self.is_void = true;
