@@ -157,7 +157,8 @@ def overflow(options):
     """a message longer than the window, which a wrong setting allows"""
     with Server(options, config="[defaults]\nmax_tokens = 60\n[providers.openai]\ncontext_window = 100000\n") as server:
         first = server.send(PROSE * 700)
-        return server, "" if "context_full" in fault(first) else fault(first) or "it was taken", "context_full"
+        codes = [event["code"] for event in first.get("events", []) if event.get("type") == "error"]
+        return server, "" if codes == ["context_full"] else fault(first) or "it was taken", "context_full"
 
 
 def window(options):

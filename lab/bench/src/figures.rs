@@ -15,7 +15,7 @@ use crate::model::MODEL;
 use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
 use crate::{
-    caged, called, cancelled, children, commits, crowded, killed, memory, posted, relayed,
+    caged, called, cancelled, children, commits, crowded, killed, memory, pieces, posted, relayed,
     repeated, soak, stalled,
 };
 
@@ -166,6 +166,14 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             told("CPU of a text turn of 200 deltas, 32 clients", "µs"),
         ],
         measure: |program| memory::text_turns(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[within(
+            "CPU of a turn with an event of 2 MB in pieces of 1,400 bytes",
+            "ms",
+            100.0,
+        )],
+        measure: |program| pieces::large_event(program).boxed_local(),
     },
     Experiment {
         figures: &[

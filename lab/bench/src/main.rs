@@ -26,6 +26,7 @@ mod machine;
 mod memory;
 mod model;
 mod page;
+mod pieces;
 mod posted;
 mod program;
 mod relayed;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use sse_stream::Sse;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -130,6 +130,16 @@ impl Talk {
     pub(crate) async fn say(&self, text: &str, times: usize) -> Result<()> {
         let delta = event(&json!({"content": text}), None)?;
         self.send(delta.repeat(times).into()).await
+    }
+
+    /// Sends one delta in pieces of so many bytes, each after the last one was taken.
+    pub(crate) async fn say_in_pieces(&self, text: &str, piece: usize) -> Result<()> {
+        let mut delta = event(&json!({"content": text}), None)?;
+        while !delta.is_empty() {
+            self.send(delta.split_to(piece.min(delta.len()))).await?;
+            yield_now().await;
+        }
+        Ok(())
     }
 
     /// Ends an answer that is complete.
