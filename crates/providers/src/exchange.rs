@@ -141,7 +141,7 @@ impl AnswerStream {
 
     /// Waits for one read of the socket, and takes what is there besides.
     async fn read(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
-        let heard = self.decoder.heard();
+        let (heard, told) = (self.decoder.heard(), events.len());
         let chunk = self.watch.wait(self.response.chunk()).await;
         let mut came = Some(chunk.map_err(|limit| self.endpoint.late(limit))?);
         let mut pieces = 0;
@@ -161,7 +161,11 @@ impl AnswerStream {
             }
             came = self.what_is_there().await;
         }
-        if self.decoder.heard() > heard {
+        let of_prompt = |event: &ProviderEvent| matches!(event, ProviderEvent::PromptProgress { .. });
+        let mut new = events[told..].iter().peekable();
+        // A server that still reads the prompt has not begun to answer.
+        let reads_on = new.peek().is_some() && new.all(of_prompt);
+        if self.decoder.heard() > heard && !reads_on {
             self.watch.hear();
         } else {
             self.watch.prolong();

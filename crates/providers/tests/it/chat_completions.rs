@@ -326,6 +326,7 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
     let patient = Timeouts::default();
     let nothing = Vec::new();
     let comments = begun(&[b": still here\n\n"]);
+    let progress = begun(&[b"data: {\"prompt_progress\":{\"total\":9,\"processed\":3}}\n\n"]);
     let text = begun(&[HELLO.as_bytes()]);
     let refusal = b"HTTP/1.1 500 Oops\r\ncontent-length: 9\r\n\r\nbro".to_vec();
     for (bytes, timeouts, said, needs) in [
@@ -345,6 +346,15 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
                 ..patient
             },
             0,
+            "no part of the answer",
+        ),
+        (
+            &progress,
+            Timeouts {
+                first_token: soon,
+                ..patient
+            },
+            1,
             "no part of the answer",
         ),
         (
