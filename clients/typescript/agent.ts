@@ -7,6 +7,12 @@
 /** The path of a method is `{AGENT_BASE_PATH}/{path}`. */
 export const AGENT_BASE_PATH = "/services/agent";
 
+/** Where approvals are listed, and each decided about below its id. */
+export const APPROVALS_PATH = "/api/approvals";
+
+/** Where a ticket is created. */
+export const TICKETS_PATH = "/api/tickets";
+
 /** The service. Every method takes one object of parameters. */
 export interface AgentService {
   /** Creates a session; with the id of an existing session, returns that one. */
@@ -148,6 +154,11 @@ export interface SendMessageParams {
    */
   environment?: 
     | Environment;
+  /**
+   * Without a stream: after how many seconds in which its turn waits for a person the request
+   * returns, while the turn goes on; by default 30. From 0 to 1800.
+   */
+  waitSeconds?: number;
 }
 
 /** What happens to a message when another turn is running. */
@@ -282,6 +293,17 @@ export interface UndoParams {
 /** No parameters: `listTools`, `getStats`. */
 export type NoParams = Record<string, never>;
 
+/** A decision. */
+export interface DecideParams {
+  /** `once`, `turn`, `always` or `deny`. */
+  decision: Decision;
+  /** What you say to the model with a `deny`, at most 4 KiB. */
+  message?: string;
+}
+
+/** What a person decides. */
+export type Decision = "once" | "turn" | "always" | "deny";
+
 /** The body of every answer with a status other than 2xx (AS-3). */
 export interface ErrorBody {
   /** What happened and what to do, for people. */
@@ -345,10 +367,19 @@ export interface SendMessageResult {
   text: string;
   /** The events that the stream of the default profile would have sent. */
   events: AgentStreamEvent[];
-  /** Why the turn ended; `error` when its last event is an error. */
+  /**
+   * Why the turn ended; `error` when its last event is an error, `waiting` when it goes on
+   * and waits for a person.
+   */
   finishReason: string;
   /** The token usage of the turn. */
   usage: TokenUsage;
+  /**
+   * What the turn waits for, if `finishReason` is `waiting`. The same message with the same
+   * `messageId` waits again.
+   */
+  waits?: 
+    | Waits;
 }
 
 /** One event of a stream. */
@@ -392,6 +423,8 @@ export type AgentStreamEvent = {
       name: string;
       /** The text that the model sees. */
       result: string;
+      /** How the call ended. */
+      status: "done" | "failed" | "denied" | "cancelled" | "unknown";
     }
   /** The turn is over. */
   | {
@@ -439,6 +472,83 @@ export const AgentStreamEventType = {
 } as const;
 
 export type AgentStreamEventType = (typeof AgentStreamEventType)[keyof typeof AgentStreamEventType];
+
+/** What a turn and the agents that it called wait for. */
+export interface Waits {
+  /** The calls that a person decides about. */
+  approvals: ApprovalInfo[];
+  /** The calls that somebody else closes, such as questions. */
+  calls: OpenCallInfo[];
+}
+
+/** A call that waits for a person's decision. */
+export interface ApprovalInfo {
+  /** The id, with which a client decides. */
+  id: string;
+  /** The session. */
+  sessionId: string;
+  /** The waiting turn. */
+  turnId: string;
+  /** The call. */
+  callId: string;
+  /** The agents from the session's own down to the one that calls. */
+  path: string[];
+  /** The tool. */
+  tool: string;
+  /** The arguments, as the model wrote them. */
+  args: unknown;
+  /** The arguments for a person: on one line, with hidden characters escaped. */
+  shown: string;
+  /**
+   * What the call would do, such as a diff, with hidden characters escaped; absent if the
+   * tool cannot tell.
+   */
+  preview?: string;
+  /** Why a person is asked. */
+  reason: string;
+  /** When the call is denied, in milliseconds since 1970. */
+  expiresAt: number;
+  /** What `turn` and `always` would allow; absent if only `once` and `deny` are possible. */
+  grant?: 
+    | GrantInfo;
+}
+
+/** What a person can allow together. */
+export interface GrantInfo {
+  /** The tool. If it is replaced by another of its name, the grant does not count for that. */
+  tool: string;
+  /**
+   * The folder of the workspace with the files that a call may change, without those below
+   * it; absent for a tool that changes no file.
+   */
+  folder?: string;
+  /**
+   * The programs that a command may run besides those that only read, each with its
+   * subcommand.
+   */
+  programs?: string[];
+  /**
+   * Whether it also covers calls that are asked about because the session has read text from
+   * outside.
+   */
+  tainted?: boolean;
+}
+
+/** A call that waits for an outside answer. */
+export interface OpenCallInfo {
+  /** The id, with which a client settles it. */
+  id: string;
+  /** The session. */
+  sessionId: string;
+  /** The waiting turn. */
+  turnId: string;
+  /** The agents from the session's own down to the one that asks. */
+  path: string[];
+  /** The tool. */
+  tool: string;
+  /** The arguments. */
+  args: unknown;
+}
 
 /** One event of a stream that is read again. */
 export type AgentResumedEvent =
@@ -652,4 +762,59 @@ export interface Stats {
   messages: number;
   /** The token usage of all their model calls. */
   tokens: TokenUsage;
+}
+
+/** The calls that wait for a decision. */
+export interface ApprovalList {
+  /** The oldest of them. */
+  items: ApprovalInfo[];
+  /** How many there are. */
+  totalCount: number;
+}
+
+/** A decision that counts. */
+export interface Decided {
+  /** The rule that `always` made, or that existed already. */
+  rule?: 
+    | RuleInfo;
+}
+
+/** A rule that allows calls without a question. */
+export interface RuleInfo {
+  /** Its id. */
+  id: string;
+  /** The tool. If it is replaced by another of its name, the grant does not count for that. */
+  tool: string;
+  /**
+   * The folder of the workspace with the files that a call may change, without those below
+   * it; absent for a tool that changes no file.
+   */
+  folder?: string;
+  /**
+   * The programs that a command may run besides those that only read, each with its
+   * subcommand.
+   */
+  programs?: string[];
+  /**
+   * Whether it also covers calls that are asked about because the session has read text from
+   * outside.
+   */
+  tainted?: boolean;
+  /** The workspace in which it counts. */
+  workspace: string;
+  /** When it was made, in milliseconds since 1970. */
+  createdAt: number;
+  /** Who made it. */
+  by: string;
+}
+
+/**
+ * A new ticket. As the parameter `ticket` of a stream or a WebSocket it replaces, once, the
+ * token that requested it.
+ */
+export interface CreatedTicket {
+  /** The ticket. */
+  ticket: string;
+  /** How long it is valid, in milliseconds. */
+  expiresInMs: number;
 }

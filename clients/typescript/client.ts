@@ -1,7 +1,9 @@
 // A client of the agent service that needs only `fetch`, for Node 20.3 or later and for browsers.
 
-import { AGENT_BASE_PATH, AGENT_METHODS } from "./agent.js";
-import type { AgentMethod, AgentService, ErrorBody } from "./agent.js";
+import { AGENT_BASE_PATH, AGENT_METHODS, APPROVALS_PATH, TICKETS_PATH } from "./agent.js";
+import type {
+  AgentMethod, AgentService, ApprovalList, CreatedTicket, DecideParams, Decided, ErrorBody,
+} from "./agent.js";
 
 export * from "./agent.js";
 
@@ -26,14 +28,60 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+/** Options of a stream. */
+export interface StreamOptions extends CallOptions {
+  /** Whether the stream also has the events with which a call begins or ends to wait for a person or
+   * a client, each a `WaitingEvent`. */
+  approvals?: boolean;
+}
+
+/** With `approvals`: a call waits, or waits no longer. Other fields are those of the full profile. */
+export interface WaitingEvent {
+  /** `approval_asked` and `call_approved` are about a decision, `call_started` and `call_closed`
+   * about a question or another call that is settled from outside. */
+  type: "approval_asked" | "call_approved" | "call_started" | "call_closed";
+  /** The id of the call, with which `POST /api/calls/{id}` settles it. */
+  call: string;
+  /** The turn, which may be that of a called agent. */
+  turn: string;
+  /** The agents from the session's own down to the one that calls, separated by `/`. */
+  agent: string;
+  /** What a person decides about; `id` is the approval's. */
+  asked?: { id: string; reason: string; preview?: string; expires_at: number };
+  /** The decision. */
+  decision?: "once" | "turn" | "always" | "deny";
+}
+
+/** An event of a stream with `approvals`, if it is a `WaitingEvent`. */
+export function waitingEvent(event: { type: string }): WaitingEvent | undefined {
+  const isOne = /^(approval_asked|call_(approved|started|closed))$/.test(event.type);
+  return isOne ? (event as WaitingEvent) : undefined;
+}
+
 /** The service, with options for every call, and streams that can resume. */
 export type AgentClient = {
   [Name in keyof AgentService]: (
-    ...given: [...params: Parameters<AgentService[Name]>, options?: CallOptions]
+    ...given: [...params: Parameters<AgentService[Name]>, options?: OptionsOf<AgentService[Name]>]
   ) => Answer<ReturnType<AgentService[Name]>>;
+} & {
+  /** What a person decides about. */
+  approvals: {
+    /** The calls that wait for a decision, oldest first. */
+    list(options?: CallOptions): Promise<ApprovalList>;
+    /** Decides about one, by the id of the approval. The first decision counts. */
+    decide(id: string, params: DecideParams, options?: CallOptions): Promise<Decided>;
+  };
+  /** The address of a stream for an `EventSource`, with a ticket that opens it once, within 30
+   * seconds. A source that broke off cannot reconnect: close it, and open the next one with a new
+   * address, `after` the last id that you read. */
+  streamUrl(params: { sessionId: string; after?: string }, options?: StreamOptions): Promise<string>;
 };
 
 type Answer<T> = T extends AsyncIterable<infer Event> ? EventStream<Event> : T;
+
+type OptionsOf<Method> = Method extends (...given: never) => AsyncIterable<unknown>
+  ? StreamOptions
+  : CallOptions;
 
 /** A refusal, an answer that cannot be understood (`invalid_answer`, `stream_cut`), or a position
  * in a stream that the server no longer knows (`stream_reset`). */
@@ -86,6 +134,8 @@ export class EventStream<Event> implements AsyncIterable<Event> {
     let lostAt: number | undefined;
     for (;;) {
       const { body, status } = response;
+      // Nothing follows the last event that was read.
+      if (status === 204) return;
       let why: unknown = cut(status);
       try {
         for await (const { id, data } of body ? frames(body) : []) {
@@ -130,62 +180,86 @@ const PASSES_BY: readonly number[] = [429, 502, 503, 504];
 /** A client of one server. */
 export function createClient(config: ClientConfig): AgentClient {
   const { token, timeoutMs = 5_000, resumeMs = 60_000, fetch = globalThis.fetch } = config;
-  const base = config.baseUrl.replace(/\/+$/, "") + AGENT_BASE_PATH;
+  const server = config.baseUrl.replace(/\/+$/, "");
 
   async function send(
-    method: AgentMethod,
+    { path, verb, answers }: AgentMethod,
     params: object,
-    signal?: AbortSignal,
+    options: StreamOptions,
     after?: string,
   ): Promise<Response> {
-    const { path, verb } = method;
     const headers: Record<string, string> = {
-      accept: method.answers === "stream" ? "text/event-stream" : "application/json",
+      accept: answers === "stream" ? "text/event-stream" : "application/json",
       authorization: `Bearer ${token}`,
     };
-    const said: RequestInit = { method: verb, headers, signal: signal ?? null };
+    const said: RequestInit = { method: verb, headers, signal: options.signal ?? null };
     if (verb === "POST") {
       headers["content-type"] = "application/json";
       said.body = JSON.stringify(params);
     }
     if (after !== undefined) headers["last-event-id"] = after;
-    const query = verb === "GET" ? `?${queryOf(params)}` : "";
-    const response = await fetch(`${base}/${path}${query}`, said);
+    const approvals = options.approvals ? { approvals: true } : {};
+    const query = queryOf({ ...(verb === "GET" ? params : {}), ...approvals });
+    const response = await fetch(`${server}${path}${query}`, said);
     if (response.ok) return response;
     throw refusal(response.status, await response.text());
   }
 
-  async function value(method: AgentMethod, params: object, signal?: AbortSignal) {
-    const response = await send(method, params, signal);
+  async function value(method: AgentMethod, params: object, options: CallOptions) {
+    const response = await send(method, params, options);
     return parse(await response.text(), response.status);
   }
 
-  function call(method: AgentMethod, params: object, signal?: AbortSignal) {
-    if (method.answers === "stream") return stream(method, params, signal);
-    if (method.answers === "turn") return value(method, params, signal);
+  /** A call that does not wait for a turn. */
+  function soon(method: AgentMethod, params: object, { signal }: CallOptions) {
     const limit = AbortSignal.timeout(timeoutMs);
-    return value(method, params, signal ? AbortSignal.any([signal, limit]) : limit);
+    return value(method, params, { signal: signal ? AbortSignal.any([signal, limit]) : limit });
   }
 
-  function stream(method: AgentMethod, params: object, signal?: AbortSignal) {
+  function stream(method: AgentMethod, params: object, options: StreamOptions) {
     const takesResets = method.verb === "GET";
     // With an id, a message is accepted once, however often it is sent.
     const said = takesResets ? params : { messageId: crypto.randomUUID(), ...params };
-    const open: Open = (after) => send(method, said, signal, after);
-    return new EventStream(open, { forMs: resumeMs, signal, takesResets });
+    const open: Open = (after) => send(method, said, options, after);
+    return new EventStream(open, { forMs: resumeMs, signal: options.signal, takesResets });
   }
 
+  const waysToAnswer = { stream, turn: value, value: soon };
   const calls = Object.entries(AGENT_METHODS).map(([name, method]) => [
     name,
-    (params: object = {}, options: CallOptions = {}) => call(method, params, options.signal),
+    (params: object = {}, options: StreamOptions = {}) =>
+      waysToAnswer[method.answers](
+        { ...method, path: `${AGENT_BASE_PATH}/${method.path}` },
+        params,
+        options,
+      ),
   ]);
+  const more: Pick<AgentClient, "approvals" | "streamUrl"> = {
+    approvals: {
+      list: (options = {}) =>
+        soon({ path: APPROVALS_PATH, verb: "GET", answers: "value" }, {}, options) as
+          Promise<ApprovalList>,
+      decide: (id, params, options = {}) => {
+        const path = `${APPROVALS_PATH}/${encodeURIComponent(id)}`;
+        return soon({ path, verb: "POST", answers: "value" }, params, options) as Promise<Decided>;
+      },
+    },
+    streamUrl: async (params, options = {}) => {
+      const asked = soon({ path: TICKETS_PATH, verb: "POST", answers: "value" }, {}, options);
+      const { ticket } = (await asked) as CreatedTicket;
+      const approvals = options.approvals ? { approvals: true } : {};
+      const { path } = AGENT_METHODS.resumeMessage;
+      return `${server}${AGENT_BASE_PATH}/${path}${queryOf({ ...params, ...approvals, ticket })}`;
+    },
+  };
   // The table has every method of the service: agent.ts says so with `satisfies`.
-  return Object.fromEntries(calls) as AgentClient;
+  return Object.assign(Object.fromEntries(calls), more) as AgentClient;
 }
 
 function queryOf(params: object): string {
   const given = Object.entries(params).filter(([, value]) => value !== undefined);
-  return new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length > 0 ? `?${query.toString()}` : "";
 }
 
 interface Frame {

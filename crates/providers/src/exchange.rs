@@ -161,7 +161,8 @@ impl AnswerStream {
             }
             came = self.what_is_there().await;
         }
-        let of_prompt = |event: &ProviderEvent| matches!(event, ProviderEvent::PromptProgress { .. });
+        let of_prompt =
+            |event: &ProviderEvent| matches!(event, ProviderEvent::PromptProgress { .. });
         let mut new = events[told..].iter().peekable();
         // A server that still reads the prompt has not begun to answer.
         let reads_on = new.peek().is_some() && new.all(of_prompt);

@@ -59,6 +59,24 @@ pub enum JailError {
         /// The protected path.
         path: String,
     },
+    /// Somebody saved or removed the file after it was looked at; nothing was written.
+    #[error(
+        "{path:?} was changed by somebody else at this very moment, and nothing was written; read it, then call again"
+    )]
+    Changed {
+        /// The path that was asked for.
+        path: String,
+    },
+    /// The same, and what was saved last stands beside the file.
+    #[error(
+        "{path:?} was saved twice by somebody else at this very moment, and nothing was written; what was saved last is in {kept:?}: tell the person, and read both"
+    )]
+    KeptBeside {
+        /// The path that was asked for.
+        path: String,
+        /// The file beside it.
+        kept: String,
+    },
     /// The file has more names than the one given, and a write would part them.
     #[error("{path:?} has {links} hard links; write to a new file instead")]
     HardLinked {

@@ -4,6 +4,7 @@ mod guard;
 mod list;
 mod read;
 mod remove;
+mod replace;
 mod walk;
 mod write;
 

@@ -5,6 +5,7 @@
 )]
 
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::mem;
 use std::os::fd::AsRawFd;
@@ -53,6 +54,29 @@ pub(crate) fn restrict_mount(at: &Path, restriction: Restriction, all: bool) -> 
         )
     };
     succeeded(done)
+}
+
+/// Chooses the signal of a lease, `fcntl(2)`; libc does not name it.
+const F_SETSIG: libc::c_int = 10;
+
+/// Whether a program has a file open for writing, as far as the file system can tell. The file must be
+/// open for reading alone here.
+pub(crate) fn is_open_for_writing(file: &File) -> bool {
+    let file = file.as_raw_fd();
+    // The kernel grants a lease for reading only while nobody writes. Another program that opens the
+    // file while we have it makes the kernel send a signal, which by default would end this process:
+    // it is to send one that is ignored.
+    // SAFETY: these commands take a number, and change nothing but the open file.
+    unsafe {
+        if libc::fcntl(file, F_SETSIG, libc::SIGURG) == -1 {
+            return false;
+        }
+        if libc::fcntl(file, libc::F_SETLEASE, libc::F_RDLCK) == -1 {
+            return io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+        }
+        libc::fcntl(file, libc::F_SETLEASE, libc::F_UNLCK);
+    }
+    false
 }
 
 /// Closes every descriptor from a number on.

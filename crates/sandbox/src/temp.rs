@@ -6,8 +6,9 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode};
+use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, RenameFlags};
 use rustix::io::{self, Errno};
+use rustix::path::Arg;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::sys;
@@ -73,6 +74,30 @@ impl<'dir> TempFile<'dir> {
         Ok(())
     }
 
+    /// Gives the file its real name, unless something has it.
+    ///
+    /// # Errors
+    /// [`Errno::EXIST`]: something has the name.
+    pub(crate) fn rename_new(mut self, name: &OsStr) -> io::Result<()> {
+        rename_new(self.dir, self.name.as_str(), name)?;
+        self.is_renamed = true;
+        Ok(())
+    }
+
+    /// Gives the file its real name, and the file that had it this one's, which is returned; that
+    /// file is not removed with this value.
+    pub(crate) fn exchange(&mut self, name: &OsStr) -> io::Result<&str> {
+        fs::renameat_with(
+            self.dir,
+            self.name.as_str(),
+            self.dir,
+            name,
+            RenameFlags::EXCHANGE,
+        )?;
+        self.is_renamed = true;
+        Ok(&self.name)
+    }
+
     /// Whether the lock is ours and the file still has its name: between its creation and its
     /// lock a sweep may have taken it for a dead one.
     fn lock(&self) -> io::Result<bool> {
@@ -90,6 +115,14 @@ impl Drop for TempFile<'_> {
             // A name that cannot be removed now is removed by the next sweep.
             fs::unlinkat(self.dir, self.name.as_str(), AtFlags::empty()).ok();
         }
+    }
+}
+
+/// Renames a file in `dir`, unless something has the new name.
+pub(crate) fn rename_new(dir: BorrowedFd<'_>, from: impl Arg, name: impl Arg) -> io::Result<()> {
+    match fs::renameat_with(dir, from, dir, name, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => Err(Errno::OPNOTSUPP),
+        done => done,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The agent service: its methods, each a command or a read (01).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Response;
@@ -11,20 +12,25 @@ use samovar_core::{
 use samovar_engine::{Attendance, Engine, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
-    AgentMessage, AgentStreamEvent, BASE_PATH, CancelParams, CancelResult, Collector,
+    AgentMessage, AgentStreamEvent, Awaited, BASE_PATH, CancelParams, CancelResult, Collector,
     CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams, PaginatedResult,
     PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult,
     SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoParams, UndoResult,
-    UndoneFile, UpdateSessionParams,
+    UndoneFile, UpdateSessionParams, Waiting, Waits, Within,
 };
+use samovar_wire::api::{ApprovalInfo, OpenCallInfo};
 use samovar_wire::params;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::api::unavailable;
 use crate::clock::UuidV7;
 use crate::endpoint;
 use crate::reply::fitting;
 use crate::stream::{self, Cursor, StreamSettings};
+
+/// Default number of seconds for which a request waits for a person (AS-2).
+const WAIT_SECONDS: u32 = 30;
 
 /// The server's own approval level is all that these handlers need beside the engine.
 type Call = endpoint::Call<Approval>;
@@ -172,9 +178,13 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Er
 }
 
 async fn stream_message(call: Call, params: SendMessageParams) -> Result<Response<Body>, Error> {
-    let StreamParams { profile, after } = params::from_query(call.query.clone())?;
+    let StreamParams {
+        profile,
+        approvals,
+        after,
+    } = params::from_query(call.query.clone())?;
     let cursor = Cursor::read(call.last_event_id.as_deref(), after.as_deref());
-    let settings = settings(&call, profile);
+    let settings = settings(&call, profile, approvals);
     let posted = post(&call, params).await?;
     let AcceptedTurn { session, turn, .. } = &posted;
     if cursor == Cursor::None {
@@ -194,13 +204,18 @@ async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Bod
         session_id: session,
         after,
         profile,
+        approvals,
     } = params;
     let cursor = Cursor::read(call.last_event_id.as_deref(), after.as_deref());
     let engine = call.engine().await?;
     let resumed = engine.resume(&session, TurnChoice::Latest, cursor.since());
+    let by_header = Cursor::read(call.last_event_id.as_deref(), None);
     match (resumed.await?, cursor) {
+        (Some(resumption), _) if stream::has_all(&resumption, by_header) => {
+            Ok(stream::nothing_more())
+        }
         (Some(resumption), _) => {
-            let settings = settings(&call, profile);
+            let settings = settings(&call, profile, approvals);
             Ok(stream::resumed(session, resumption, cursor, settings))
         }
         (None, Cursor::None) => Err(events_gone()),
@@ -208,9 +223,10 @@ async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Bod
     }
 }
 
-fn settings(call: &Call, profile: Profile) -> StreamSettings {
+fn settings(call: &Call, profile: Profile, approvals: bool) -> StreamSettings {
     StreamSettings {
         profile,
+        approvals,
         ping_every: call.ping_every,
         stalled: call.stalled.clone(),
     }
@@ -221,18 +237,68 @@ fn events_gone() -> Error {
 }
 
 async fn send_message(call: Call, params: SendMessageParams) -> Result<SendMessageResult, Error> {
+    let patience = params.wait_seconds.map_or(WAIT_SECONDS, Within::get);
+    let patience = Duration::from_secs(patience.into());
     let posted = post(&call, params).await?;
     let mut reader = posted.engine.follow(&posted.session, posted.after).await?;
     let mut collector = Collector::new(posted.turn.clone());
+    let (session, engine) = (posted.session.clone(), posted.engine.clone());
     drop(posted);
+    // Until when the turn may wait for a person, if it does.
+    let mut until = None;
     loop {
-        let events = reader.next().await.map_err(|why| stream::lost(why, None))?;
+        let late = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        // Safe to drop halfway: the reader moves only when it has something.
+        let events = tokio::select! {
+            biased;
+            events = reader.next() => events.map_err(|why| stream::lost(why, None))?,
+            () = late => {
+                let waits = waits(&engine, &session, collector.waiting()).await?;
+                return Ok(collector.so_far(waits));
+            }
+        };
         for event in events {
             if let Some(result) = collector.collect(&event) {
                 return Ok(result);
             }
         }
+        if collector.waiting().is_empty() {
+            until = None;
+        } else {
+            until.get_or_insert_with(|| Instant::now() + patience);
+        }
     }
+}
+
+/// What is open of what a turn waits for.
+async fn waits(engine: &Engine, session: &SessionId, waiting: &Waiting) -> Result<Waits, Error> {
+    let mut waits = Waits::default();
+    for open in engine.open_calls().await? {
+        let awaited = match &open.asked {
+            Some(asked) => Awaited::Approval(asked.id.clone()),
+            None => Awaited::Call(open.call.id.clone()),
+        };
+        if open.session != *session || !waiting.awaited().any(|other| *other == awaited) {
+            continue;
+        }
+        let (session, turn) = (open.session, open.turn);
+        match open.asked {
+            Some(asked) => {
+                let info = ApprovalInfo::new(session, turn, &open.agent, open.call, &asked);
+                waits.approvals.push(info);
+            }
+            None => {
+                let info = OpenCallInfo::new(session, turn, &open.agent, open.call);
+                waits.calls.push(info);
+            }
+        }
+    }
+    Ok(waits)
 }
 
 async fn get_session(call: Call, params: SessionParams) -> Result<SessionInfo, Error> {

@@ -19,7 +19,7 @@ use samovar_sandbox::{DirLock, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
-use samovar_tools::{FOR_UI, Resources, UndoStore, Workspace};
+use samovar_tools::{FOR_UI, Resources, SeenFiles, UndoStore, Workspace};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -515,8 +515,17 @@ async fn close(engine: &Engine, stores: &Stores, shared: &Shared, drain: Duratio
 fn workspace(config: &Config, files: Option<&SmallFiles>) -> Result<Workspace, OpenError> {
     let workspace = Workspace::new(folder::jail(config)?);
     Ok(match files {
-        Some(files) => shell::with_outputs(workspace, config)
-            .with_undo(UndoStore::new(files.clone(), config.undo)),
+        Some(files) => {
+            let workspace = shell::with_outputs(workspace, config)
+                .with_undo(UndoStore::new(files.clone(), config.undo));
+            match SeenFiles::new(files) {
+                Ok(seen) => workspace.with_seen(seen),
+                Err(error) => {
+                    tracing::warn!(%error, "what sessions see of files is forgotten with the server");
+                    workspace
+                }
+            }
+        }
         None => workspace,
     })
 }

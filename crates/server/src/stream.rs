@@ -5,13 +5,13 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Response, header};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
 use futures_util::stream;
 use samovar_core::{Broken, Code, Error, Event, Seq, SessionId, TurnId, planted};
 use samovar_engine::{FollowError, Follower, ReaderPosition, ResumeFrom, Resumption};
 use samovar_locale as locale;
-use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState};
+use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState, Waiting};
 use samovar_wire::sse::{self, FrameId};
 use tokio::time::Instant;
 
@@ -29,10 +29,11 @@ pub(crate) enum Cursor {
 }
 
 impl Cursor {
-    /// What stands in the header `Last-Event-ID`, which a client sets anew with every frame, else in
-    /// the parameter `after`.
+    /// What the header `Last-Event-ID` says, which a client sets anew with every frame, else the
+    /// parameter `after`. An empty one says nothing.
     pub(crate) fn read(header: Option<&str>, after: Option<&str>) -> Self {
-        match header.or(after).map(FrameId::read) {
+        let mut said = [header, after].into_iter().flatten();
+        match said.find(|id| !id.is_empty()).map(FrameId::read) {
             None => Self::None,
             Some(None) => Self::Garbage,
             Some(Some(id)) => Self::Frame(id),
@@ -60,20 +61,21 @@ impl Cursor {
 #[derive(Clone, Debug)]
 pub(crate) struct StreamSettings {
     pub(crate) profile: Profile,
+    /// Whether the default profile also shows what waits.
+    pub(crate) approvals: bool,
     pub(crate) ping_every: Duration,
     pub(crate) stalled: Stalled,
 }
 
 /// The stream of one turn from its start.
 pub(crate) fn of_turn(turn: TurnId, reader: Follower, settings: StreamSettings) -> Response<Body> {
-    response(TurnStream {
-        encoder: Encoder::new(turn, settings.profile),
+    response(TurnStream::new(
+        turn,
         reader,
-        ping_every: settings.ping_every,
-        stalled: settings.stalled,
-        at: None,
-        playback: Playback::Live,
-    })
+        settings,
+        None,
+        Playback::Live,
+    ))
 }
 
 /// The stream of one turn for a returning client.
@@ -88,12 +90,12 @@ pub(crate) fn resumed(
         reader,
         from,
         settled,
-        is_over,
+        finished,
     } = resumption;
     let replay = || SnapshotReplay {
         fold: SnapshotFold::new(session, turn.clone()),
         settled,
-        is_over,
+        is_over: finished.is_some(),
     };
     let (playback, at) = match (from, cursor.frame()) {
         (ResumeFrom::After(_), Some(id)) => (Playback::After(id, replay()), Some(id)),
@@ -103,27 +105,37 @@ pub(crate) fn resumed(
             (Playback::Snapshot(replay()), None)
         }
     };
-    response(TurnStream {
-        encoder: Encoder::new(turn, settings.profile),
-        reader,
-        ping_every: settings.ping_every,
-        stalled: settings.stalled,
-        at,
-        playback,
-    })
+    response(TurnStream::new(turn, reader, settings, at, playback))
 }
 
 /// The stream for a client that returns to a session of which no turn is kept any longer.
 pub(crate) fn nothing_left(session: SessionId) -> Response<Body> {
     let mut out = Vec::new();
     sse::frame(None, &Snapshot::idle(session).as_event(), &mut out);
-    out.extend_from_slice(sse::DONE.as_bytes());
+    sse::done(None, &mut out);
     with_headers(Body::from(out))
+}
+
+/// Whether a returning reader has all frames of its turn, which is over.
+pub(crate) fn has_all(resumption: &Resumption, cursor: Cursor) -> bool {
+    let Cursor::Frame(FrameId { event, part: None }) = cursor else {
+        return false;
+    };
+    resumption.from == ResumeFrom::After(event) && resumption.finished == Some(event.seq)
+}
+
+/// The answer to a reader that has everything: readers that come back after any end stop at it.
+pub(crate) fn nothing_more() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
 }
 
 struct TurnStream {
     encoder: Encoder,
     reader: Follower,
+    /// Whose waits comments name; `None` in the full profile, which shows the events.
+    waiting: Option<Waiting>,
     ping_every: Duration,
     stalled: Stalled,
     /// The last frame that the client has, or that stands for what it need not have.
@@ -172,6 +184,33 @@ pub(crate) fn with_headers(body: Body) -> Response<Body> {
 }
 
 impl TurnStream {
+    fn new(
+        turn: TurnId,
+        reader: Follower,
+        settings: StreamSettings,
+        at: Option<FrameId>,
+        playback: Playback,
+    ) -> Self {
+        let waiting = match settings.profile {
+            Profile::Default => Some(Waiting::new(turn.clone())),
+            Profile::Full => None,
+        };
+        let encoder = Encoder::new(turn.clone(), settings.profile);
+        Self {
+            encoder: if settings.approvals {
+                encoder.with_approvals(turn)
+            } else {
+                encoder
+            },
+            reader,
+            waiting,
+            ping_every: settings.ping_every,
+            stalled: settings.stalled,
+            at,
+            playback,
+        }
+    }
+
     /// The next bytes to send; `None` when the stream is over.
     async fn next(&mut self) -> Option<Bytes> {
         if self.encoder.is_over() {
@@ -179,7 +218,7 @@ impl TurnStream {
         }
         let mut out = Vec::new();
         if self.stalled.is_set() {
-            self.encoder.abort(&stalled(self.at), &mut out);
+            self.encoder.abort(&stalled(self.at), self.at, &mut out);
         }
         // What comes and is not shown here, such as thoughts, is no sign of life.
         let silent_until = Instant::now() + self.ping_every;
@@ -187,12 +226,32 @@ impl TurnStream {
             // Safe to drop halfway: the reader moves only when it has something.
             let pulled = tokio::time::timeout_at(silent_until, self.reader.next()).await;
             match pulled {
-                Err(_) => out.extend_from_slice(sse::PING.as_bytes()),
+                Err(_) => {
+                    out.extend_from_slice(sse::PING.as_bytes());
+                    self.name_waits(&mut out);
+                }
                 Ok(Err(why)) => self.end(why, &mut out),
-                Ok(Ok(events)) => events.iter().for_each(|event| self.take(event, &mut out)),
+                Ok(Ok(events)) => {
+                    let mut is_news = false;
+                    for event in events {
+                        let waiting = self.waiting.as_mut();
+                        is_news |= waiting.is_some_and(|waiting| waiting.take(&event));
+                        self.take(&event, &mut out);
+                    }
+                    if is_news {
+                        self.name_waits(&mut out);
+                    }
+                }
             }
         }
         Some(Bytes::from(out))
+    }
+
+    /// Says in comments what the turn waits for (AS-26).
+    fn name_waits(&self, out: &mut Vec<u8>) {
+        for awaited in self.waiting.iter().flat_map(Waiting::awaited) {
+            sse::comment(format_args!("waits for {awaited}"), out);
+        }
     }
 
     fn take(&mut self, event: &Event, out: &mut Vec<u8>) {
@@ -280,7 +339,7 @@ impl TurnStream {
         if is_stop {
             self.encoder.leave(&error, self.at, out);
         } else {
-            self.encoder.abort(&error, out);
+            self.encoder.abort(&error, self.at, out);
         }
     }
 }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::foresight::Foresight;
+use crate::seen::{Knowledge, Sight};
 use crate::text::{path, plural, sha256};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Caller, Workspace};
@@ -43,9 +44,15 @@ impl FileTool for EditFile {
         let place = workspace.place(&self.path)?;
         let lock = workspace.lock(&place);
         let Edit { before, fit, after } = self.edit(workspace, &place)?;
-        let content = after.to_bytes();
-        caller.check(Some(&before.to_bytes()))?;
-        workspace.change(caller, &place, Some(before.to_bytes()), &content)?;
+        let (old, content) = (before.to_bytes(), after.to_bytes());
+        caller.check(Some(&old))?;
+        let knew = workspace.seen().knows(caller, &place, &old);
+        workspace.change(caller, &place, Some(&old), &content)?;
+        if knew == Knowledge::Whole {
+            workspace
+                .seen()
+                .see(caller, &place, sha256(&content), Sight::Whole);
+        }
         // Nobody has to wait while the difference is looked for.
         drop(lock);
         let diff = unified(&path(&place), before.text(), after.text());

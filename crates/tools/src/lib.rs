@@ -24,6 +24,7 @@ mod outputs;
 mod read_file;
 mod schema;
 mod search_files;
+mod seen;
 mod survey;
 mod take_back;
 mod text;
@@ -42,6 +43,7 @@ use samovar_core::Toolset;
 use samovar_egress::Client;
 
 pub use crate::declared::{Declared, DeclaredError, no_arguments};
+pub use crate::seen::SeenFiles;
 pub use crate::ui::FOR_UI;
 pub use crate::undo::{UndoBounds, UndoStore, UnfinishedUndo};
 pub use crate::web_fetch::page_as_markdown;

@@ -6,12 +6,14 @@ mod page;
 use std::io::Read;
 
 use samovar_core::Outcome;
-use samovar_sandbox::{JailPath, OpenFile};
+use samovar_sandbox::JailPath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::outputs;
+use crate::seen::{MAX_SEEN_BYTES, Sight};
+use crate::text::{Hashed, sha256};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Caller, Stop, Workspace};
 
@@ -70,8 +72,13 @@ impl FileTool for ReadFile {
             Some(outputs) => outputs.read(&self.path)?,
             None => workspace.jail().open_file(&place)?,
         };
+        let is_output = output.is_some();
         let bytes = file.len();
         if file.read_at(0, SNIFFED_BYTES)?.contains(&0) {
+            if let (false, Ok(content)) = (is_output, file.into_bytes(MAX_SEEN_BYTES)) {
+                let sha256 = sha256(&content);
+                workspace.seen().see(caller, &place, sha256, Sight::Whole);
+            }
             return Ok(binary(&place, bytes));
         }
         let page = Page::new(first, limit, max_bytes);
@@ -80,9 +87,15 @@ impl FileTool for ReadFile {
         } else {
             page
         };
-        let page = read(file, page, stop)
+        // What is appended while the file is read belongs to the next call.
+        let mut file = Hashed::new(file.into_file().take(bytes.min(MAX_COUNTED_BYTES)));
+        let page = read(&mut file, page, stop)
             .map_err(|error| format!("{:?} cannot be read: {error}", place.to_string()))?;
         stop.check()?;
+        if !is_output && bytes <= MAX_SEEN_BYTES {
+            let sight = Sight::of_lines(page.first(), page.last(), page.lines());
+            workspace.seen().see(caller, &place, file.sha256(), sight);
+        }
         present(&place, bytes, page)
     }
 
@@ -91,10 +104,8 @@ impl FileTool for ReadFile {
     }
 }
 
-fn read(file: OpenFile, mut page: Page, stop: &Stop) -> std::io::Result<Page> {
-    // What is appended while the file is read belongs to the next call.
-    let bytes = file.len().min(MAX_COUNTED_BYTES);
-    let mut lines = Lines::new(file.into_file().take(bytes));
+fn read(file: impl Read, mut page: Page, stop: &Stop) -> std::io::Result<Page> {
+    let mut lines = Lines::new(file);
     while !stop.is_set()
         && let Some(line) = lines.next(page.keeps())?
     {

@@ -78,11 +78,15 @@ impl Changes {
                 (Some(outputs), None) => outputs.forget(&session),
                 (None, _) | (_, Some(_)) => Ok(()),
             };
+            let seen = match &turns {
+                None => workspace.seen().forget(&session),
+                Some(_) => Ok(()),
+            };
             let undo = match workspace.undo() {
                 Some(undo) => undo.forget(&session, turns.as_deref()),
                 None => Ok(()),
             };
-            outputs.and(undo)
+            outputs.and(seen).and(undo)
         };
         Box::pin(async move {
             // They are of no use any more, and go when they are old.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::{self, Read};
 use std::path::Path;
 
 use samovar_sandbox::JailPath;
@@ -73,10 +74,40 @@ pub(crate) fn plural(count: usize, one: &str, many: &str) -> String {
 
 /// SHA-256 in hex.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
     let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
+    for byte in digest {
         // Writing to a string cannot fail.
         let _infallible = write!(hex, "{byte:02x}");
     }
     hex
+}
+
+/// A reader that hashes what it reads.
+pub(crate) struct Hashed<R> {
+    reader: R,
+    hash: Sha256,
+}
+
+impl<R> Hashed<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        let hash = Sha256::new();
+        Self { reader, hash }
+    }
+
+    /// The SHA-256 of all that was read, in hex.
+    pub(crate) fn sha256(self) -> String {
+        hex(&self.hash.finalize())
+    }
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.hash.update(&buffer[..read]);
+        Ok(read)
+    }
 }

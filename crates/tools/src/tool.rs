@@ -193,12 +193,14 @@ impl<T: FileTool> Toolset for FileToolset<T> {
         let CallContext {
             session,
             turn,
+            agent,
             key,
             approved,
             ..
         } = context;
         let caller = Caller {
             session,
+            child: (agent.depth() > 0).then(|| turn.clone()),
             turn,
             call: key,
             stop: Stop::default(),

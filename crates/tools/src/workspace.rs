@@ -9,6 +9,7 @@ use samovar_sandbox::{Jail, JailError, JailPath, WriteResult};
 
 use crate::foresight::Foresight;
 use crate::outputs::OutputStore;
+use crate::seen::SeenFiles;
 use crate::take_back::Changes;
 use crate::text::sha256;
 use crate::tool::Refusal;
@@ -28,6 +29,7 @@ pub struct Workspace {
     undo: Option<UndoStore>,
     /// Where outputs are that are too long for a result.
     outputs: Option<OutputStore>,
+    seen: SeenFiles,
     locks: [Mutex<()>; LOCKS],
     hasher: RandomState,
 }
@@ -39,6 +41,7 @@ impl Workspace {
             jail,
             undo: None,
             outputs: None,
+            seen: SeenFiles::default(),
             locks: std::array::from_fn(|_| Mutex::new(())),
             hasher: RandomState::new(),
         }
@@ -62,6 +65,17 @@ impl Workspace {
         }
     }
 
+    /// The same, which keeps what sessions have seen of files.
+    #[must_use]
+    pub fn with_seen(self, seen: SeenFiles) -> Self {
+        Self { seen, ..self }
+    }
+
+    /// What sessions have seen of files.
+    pub(crate) fn seen(&self) -> &SeenFiles {
+        &self.seen
+    }
+
     /// Outputs that are too long for a result.
     pub(crate) fn outputs(&self) -> Option<&OutputStore> {
         self.outputs.as_ref()
@@ -82,20 +96,20 @@ impl Workspace {
         &self.jail
     }
 
-    /// Gives the file at `place`, whose lock the caller holds, this content, after what it held is
-    /// kept; `before` is that, where the caller has read it.
+    /// Gives the file at `place`, whose lock the caller holds and which holds `before`, `None` if there
+    /// is none, this content, after what it held is kept. What others save meanwhile stays.
     pub(crate) fn change(
         &self,
         caller: &Caller,
         place: &JailPath,
-        before: Option<Vec<u8>>,
+        before: Option<&[u8]>,
         content: &[u8],
     ) -> Result<WriteResult, Refusal> {
         let kept = self.undo.as_ref().and_then(|undo| {
             let kept = self.keep(undo, caller, place, before, content);
             Some((undo, kept?))
         });
-        let written = self.jail.write(place, content, MAX_CONTENT_BYTES);
+        let written = self.jail.replace(place, before, content, MAX_CONTENT_BYTES);
         if let (Err(_), Some((undo, id))) = (&written, kept) {
             // The last step of a write can fail when the file has its new content.
             let is_changed = self.read(place).is_ok_and(|now| now == content);
@@ -113,22 +127,17 @@ impl Workspace {
         undo: &UndoStore,
         caller: &Caller,
         place: &JailPath,
-        before: Option<Vec<u8>>,
+        before: Option<&[u8]>,
         content: &[u8],
     ) -> Option<u64> {
-        let before = match before {
-            Some(bytes) => Ok(bytes),
-            None => self.read_up_to(place, undo.max_content()),
-        };
         let (before, bytes, made) = match before {
-            Ok(bytes) if bytes.len() as u64 > undo.max_content() => (Before::Unkept, bytes, 0),
-            Ok(bytes) => (Before::Kept(sha256(&bytes)), bytes, 0),
-            Err(JailError::NotFound { .. }) => {
+            Some(bytes) if bytes.len() as u64 > undo.max_content() => (Before::Unkept, bytes, 0),
+            Some(bytes) => (Before::Kept(sha256(bytes)), bytes, 0),
+            None => {
                 // What refuses this refuses the write, too.
                 let made = self.jail.missing_folders(place).ok()?;
-                (Before::Absent, Vec::new(), made)
+                (Before::Absent, &[][..], made)
             }
-            Err(_) => (Before::Unkept, Vec::new(), 0),
         };
         let record = Record {
             session: caller.session.clone(),
@@ -139,18 +148,14 @@ impl Workspace {
             after: sha256(content),
             made,
         };
-        undo.keep(record, &bytes).unwrap_or_else(|error| {
+        undo.keep(record, bytes).unwrap_or_else(|error| {
             tracing::warn!(%error, path = %place, "a change of a file cannot be taken back");
             None
         })
     }
 
     fn read(&self, place: &JailPath) -> Result<Vec<u8>, JailError> {
-        self.read_up_to(place, MAX_CONTENT_BYTES)
-    }
-
-    fn read_up_to(&self, place: &JailPath, cap: u64) -> Result<Vec<u8>, JailError> {
-        self.jail.open_file(place)?.into_bytes(cap)
+        self.jail.open_file(place)?.into_bytes(MAX_CONTENT_BYTES)
     }
 
     /// What a path that a model gave stands for.
@@ -183,6 +188,8 @@ impl Workspace {
 pub(crate) struct Caller {
     pub(crate) session: SessionId,
     pub(crate) turn: TurnId,
+    /// The turn, if it is that of a called agent, whose conversation is its own.
+    pub(crate) child: Option<TurnId>,
     pub(crate) call: CallId,
     pub(crate) stop: Stop,
     /// What a person saw of it when they approved it.

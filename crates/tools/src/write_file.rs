@@ -1,5 +1,7 @@
 //! `write_file`: gives a file its content.
 
+use std::fmt::Write as _;
+
 use samovar_core::{Outcome, Probed};
 use samovar_sandbox::{JailPath, WriteResult};
 use schemars::JsonSchema;
@@ -8,6 +10,7 @@ use serde_json::json;
 
 use crate::edit_file::unified;
 use crate::foresight::{Foresight, content};
+use crate::seen::{Knowledge, MAX_SEEN_BYTES, Sight};
 use crate::text::{path, plural, sha256};
 use crate::tool::{Access, FileTool, Refusal};
 use crate::workspace::{Caller, Workspace};
@@ -15,7 +18,13 @@ use crate::workspace::{Caller, Workspace};
 /// Bytes that a file may be given.
 pub(crate) const MAX_CONTENT_BYTES: u64 = 1024 * 1024;
 
-/// Creates a file with its folders, or replaces the whole content of one; `edit_file` changes a part.
+/// Lines of the difference that a refusal shows.
+const MAX_SHOWN_LINES: usize = 40;
+/// Bytes of it.
+const MAX_SHOWN_BYTES: usize = 4 * 1024;
+
+/// Creates a file with its folders, or replaces the whole content of one that was read here before;
+/// `edit_file` changes a part.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteFile {
@@ -30,13 +39,18 @@ impl FileTool for WriteFile {
     fn run(self, workspace: &Workspace, caller: &Caller) -> Result<Outcome, Refusal> {
         let place = workspace.place(&self.path)?;
         let _lock = workspace.lock(&place);
-        let before = match caller.approved {
-            Some(_) => content(workspace, &place)?,
-            None => None,
-        };
+        check_size(&self.content)?;
+        let before = content(workspace, &place)?;
         caller.check(before.as_deref())?;
+        // A person who allowed the call saw what it removes.
+        if let (Some(before), None) = (&before, &caller.approved) {
+            self.check_seen(workspace, caller, &place, before)?;
+        }
         let content = self.content.as_bytes();
-        let written = workspace.change(caller, &place, None, content)?;
+        let written = workspace.change(caller, &place, before.as_deref(), content)?;
+        workspace
+            .seen()
+            .see(caller, &place, sha256(content), Sight::Whole);
         Ok(told(&place, content, written))
     }
 
@@ -46,9 +60,7 @@ impl FileTool for WriteFile {
 
     fn preview(&self, workspace: &Workspace) -> Result<Option<(Foresight, String)>, Refusal> {
         let place = workspace.place(&self.path)?;
-        if self.content.len() as u64 > MAX_CONTENT_BYTES {
-            return Err(format!("content is longer than {MAX_CONTENT_BYTES} bytes").into());
-        }
+        check_size(&self.content)?;
         let before = content(workspace, &place)?;
         let foresight = Foresight::new(before.as_deref(), self.content.as_bytes());
         let shown = match before.as_deref().map(str::from_utf8) {
@@ -82,6 +94,70 @@ impl FileTool for WriteFile {
         let tell = |now: &[u8]| told(&place, now, written);
         Ok(foresight.compare(workspace, &place, tell))
     }
+}
+
+impl WriteFile {
+    /// Refuses to replace what the caller has not seen.
+    fn check_seen(
+        &self,
+        workspace: &Workspace,
+        caller: &Caller,
+        place: &JailPath,
+        before: &[u8],
+    ) -> Result<(), Refusal> {
+        if before.is_empty() || before == self.content.as_bytes() {
+            return Ok(());
+        }
+        let path = path(place);
+        if before.len() as u64 > MAX_SEEN_BYTES {
+            let why = format!(
+                "{path} has {}, too many to be read whole, and nothing was written; write to \
+                 another file, or let a command change it",
+                plural(before.len(), "byte", "bytes")
+            );
+            return Err(why.into());
+        }
+        let why = match workspace.seen().knows(caller, place, before) {
+            Knowledge::Whole => return Ok(()),
+            Knowledge::Nothing => format!("{path} exists, and you have not read it here"),
+            Knowledge::Part => format!("you have read only a part of {path}"),
+            Knowledge::Earlier => {
+                format!("{path} was changed since you read or wrote it here, and not by you")
+            }
+        };
+        let change = match str::from_utf8(before) {
+            Ok(before) => beginning(&unified(&path, before, &self.content)),
+            Err(_) => format!(
+                "it has {} that are not text\n",
+                plural(before.len(), "byte", "bytes")
+            ),
+        };
+        let why = format!(
+            "{why}; nothing was written. Your content would make this change:\n{change}\
+             Read it with read_file, then call again, or change a part with edit_file."
+        );
+        Err(why.into())
+    }
+}
+
+fn check_size(content: &str) -> Result<(), Refusal> {
+    if content.len() as u64 > MAX_CONTENT_BYTES {
+        return Err(format!("content is longer than {MAX_CONTENT_BYTES} bytes").into());
+    }
+    Ok(())
+}
+
+/// The beginning of a difference.
+fn beginning(diff: &str) -> String {
+    let mut lines = diff.lines();
+    let shown: Vec<_> = lines.by_ref().take(MAX_SHOWN_LINES).collect();
+    let rest = lines.count();
+    let mut shown = shown.join("\n");
+    shown.truncate(shown.floor_char_boundary(MAX_SHOWN_BYTES));
+    if rest > 0 {
+        let _infallible = write!(shown, "\n[{rest} more lines]");
+    }
+    shown + "\n"
 }
 
 fn told(place: &JailPath, content: &[u8], written: WriteResult) -> Outcome {

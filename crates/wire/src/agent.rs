@@ -10,10 +10,11 @@ mod family;
 mod message;
 mod request;
 mod snapshot;
+mod waiting;
 
 pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
-    ToolDefinition, UndoResult, UndoneChange, UndoneFile,
+    ToolDefinition, UndoResult, UndoneChange, UndoneFile, Waits,
 };
 pub(crate) use budget::maybe as maybe_dollars;
 pub use budget::{BudgetInfo, Dollars};
@@ -28,6 +29,7 @@ pub use request::{
     StreamParams, UndoParams, UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotChild, SnapshotFold, TurnState};
+pub use waiting::{Awaited, Waiting};
 
 /// The path of the service's methods: `/services/agent/{method}`.
 pub const BASE_PATH: &str = "/services/agent";

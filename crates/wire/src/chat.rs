@@ -116,7 +116,8 @@ impl StreamParams {
             #[serde(rename = "Last-Event-ID")]
             id: u64,
         }
-        let Some(header) = last_event_id else {
+        // An empty header says nothing.
+        let Some(header) = last_event_id.filter(|header| !header.is_empty()) else {
             return Ok(self.after);
         };
         let pairs = vec![(LAST_EVENT_ID.to_owned(), header.to_owned())];

@@ -10,11 +10,9 @@ use samovar_core::{Epoch, Event, EventId, Seq};
 /// The content type of a stream.
 pub const CONTENT_TYPE: &str = "text/event-stream";
 
-/// A comment that keeps a silent connection open.
-pub const PING: &str = ": ping\n\n";
-
-/// The last frame of a stream. It has no id, because a stream cannot be resumed after it.
-pub const DONE: &str = "data: [DONE]\n\n";
+/// A comment that keeps a silent connection open. No empty line follows it: some readers would take
+/// the two lines for an event without data.
+pub const PING: &str = ": ping\n";
 
 /// The id of a frame (DU-7): `epoch.seq` for the last or only frame of an event, `epoch.seq.k` for
 /// the k-th of several if more follow.
@@ -57,19 +55,31 @@ impl fmt::Display for FrameId {
     }
 }
 
-/// Appends one frame: its id, if any, then `data: ` with the value as one line of JSON.
+/// Appends a comment, one line without an empty line after it, as [`PING`].
+pub fn comment(text: impl fmt::Display, out: &mut Vec<u8>) {
+    writeln!(out, ": {text}").expect("memory takes every byte");
+}
+
+/// Appends one frame: `data: ` with the value as one line of JSON, then its id, if any. The id comes
+/// last because some readers take an id when they read its line: a frame that is cut after it would
+/// be lost.
 ///
 /// # Panics
 /// When the value cannot be JSON, such as a map whose keys are not text. No type of this crate is
 /// like that.
 pub fn frame(id: Option<FrameId>, value: &impl Serialize, out: &mut Vec<u8>) {
-    if let Some(id) = id {
-        line("id", id, out);
-    }
     data(value, out);
+    end(id, out);
 }
 
-/// Appends one frame with another line than that of [`FrameId`] before its value, such as its
+/// Appends the last frame of a stream, `[DONE]`, with the id of the last frame that had one: a frame
+/// without an id makes some readers forget theirs.
+pub fn done(id: Option<FrameId>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"data: [DONE]\n");
+    end(id, out);
+}
+
+/// Appends one frame with another line than that of [`FrameId`] after its value, such as its
 /// `event`.
 ///
 /// # Panics
@@ -80,8 +90,16 @@ pub(crate) fn labelled(
     value: &impl Serialize,
     out: &mut Vec<u8>,
 ) {
-    line(field, text, out);
     data(value, out);
+    line(field, text, out);
+    out.push(b'\n');
+}
+
+fn end(id: Option<FrameId>, out: &mut Vec<u8>) {
+    if let Some(id) = id {
+        line("id", id, out);
+    }
+    out.push(b'\n');
 }
 
 fn line(field: &str, text: impl fmt::Display, out: &mut Vec<u8>) {
@@ -91,7 +109,7 @@ fn line(field: &str, text: impl fmt::Display, out: &mut Vec<u8>) {
 fn data(value: &impl Serialize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: ");
     json(value, out);
-    out.extend_from_slice(b"\n\n");
+    out.push(b'\n');
 }
 
 /// Appends a value as one line of JSON.
@@ -130,8 +148,8 @@ mod tests {
         };
 
         check(None, &json!({"a": 1}), "data: {\"a\":1}\n\n");
-        check(Some(whole), &json!([]), "id: 7.42\ndata: []\n\n");
-        check(Some(third), &json!("x"), "id: 7.42.3\ndata: \"x\"\n\n");
+        check(Some(whole), &json!([]), "data: []\nid: 7.42\n\n");
+        check(Some(third), &json!("x"), "data: \"x\"\nid: 7.42.3\n\n");
     }
 
     #[test]

@@ -14,7 +14,10 @@ pub(crate) const CLIENT: &str = "clients/typescript";
 /// The folder of the agent in TypeScript, from the root.
 pub(crate) const NODE_AGENT: &str = "examples/relay-typescript";
 
-/// The folder that the agent in Python has for its packages, from the root.
+/// The folder of the readers of event streams, from the root.
+pub(crate) const READERS: &str = "lab/readers";
+
+/// The folder for packages of Python, the readers' too, from the root.
 const PYTHON_FOLDER: &str = "examples/relay-python/.venv";
 
 /// A program that some tests need and no task installs.

@@ -28,8 +28,9 @@ pub(crate) const TASKS: &[Task] = &[
             EXAMPLES,
             PACKAGES,
             NODE_AGENT,
+            NODE_READERS,
             PYTHON_FOLDER,
-            PYTHON_AGENT,
+            PYTHON_PACKAGES,
             TESTS,
         ],
         last: None,
@@ -104,22 +105,28 @@ const NODE_AGENT: Step = Step {
         "ci --prefix examples/relay-typescript",
     )
 };
+const NODE_READERS: Step = Step {
+    program: NPM,
+    left_out: || packages::node_left_out(packages::READERS),
+    ..Step::new("packages of the readers", "ci --prefix lab/readers")
+};
 const PYTHON_FOLDER: Step = Step {
     program: ("python3", packages::python),
     left_out: packages::folder_left_out,
     ..Step::new(
-        "folder of the agent in Python",
+        "folder for packages of Python",
         "-m venv --clear examples/relay-python/.venv",
     )
 };
 // Done each time: it asks no server when everything is there.
-const PYTHON_AGENT: Step = Step {
+const PYTHON_PACKAGES: Step = Step {
     program: ("pip", packages::pip),
     left_out: packages::python_left_out,
     ..Step::new(
-        "packages of the agent in Python",
+        "packages of Python",
         "install --quiet --disable-pip-version-check --require-hashes \
-         --requirement examples/relay-python/requirements.txt",
+         --requirement examples/relay-python/requirements.txt \
+         --requirement lab/readers/requirements.txt",
     )
 };
 // The test that compares the file writes it first when it is told to.

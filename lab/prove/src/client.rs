@@ -251,10 +251,15 @@ async fn frames(
     let response = tokio::time::timeout(PATIENCE, sent)
         .await
         .map_err(|_| ServerGone)??;
-    if response.status() == 200 {
+    let mut parser = Parser::default();
+    if response.status() == StatusCode::NO_CONTENT {
+        // The reader has everything.
+        parser.feed(b"data: [DONE]\n\n");
+    }
+    if response.status().is_success() {
         return Ok(Ok(Frames {
             body: response.into_body(),
-            parser: Parser::default(),
+            parser,
         }));
     }
     let refused = tokio::time::timeout(PATIENCE, read(response)).await;
@@ -349,7 +354,7 @@ impl Frames {
     }
 }
 
-/// Frames out of bytes: `id: `, `data: `, an empty line; comments mean nothing.
+/// Frames out of bytes: `data: `, `id: `, an empty line; comments mean nothing.
 #[derive(Default)]
 struct Parser {
     bytes: Vec<u8>,
@@ -361,27 +366,24 @@ impl Parser {
     }
 
     fn take(&mut self) -> Option<StreamItem> {
-        loop {
-            let end = self.bytes.windows(2).position(|pair| pair == b"\n\n")?;
-            let block: Vec<u8> = self.bytes.drain(..end + 2).collect();
-            let block = String::from_utf8_lossy(&block[..end]).into_owned();
-            if !block.starts_with(':') {
-                return Some(frame(&block));
-            }
-        }
+        let end = self.bytes.windows(2).position(|pair| pair == b"\n\n")?;
+        let block: Vec<u8> = self.bytes.drain(..end + 2).collect();
+        let block = String::from_utf8_lossy(&block[..end]);
+        let lines = block.split('\n').filter(|line| !line.starts_with(':'));
+        Some(frame(&lines.collect::<Vec<_>>().join("\n")))
     }
 }
 
 fn frame(block: &str) -> StreamItem {
-    let (id, data) = match block.split_once('\n') {
-        Some((id, data)) => match id.strip_prefix("id: ") {
-            Some(id) => (Some(id.to_owned()), data),
+    let (data, id) = match block.split_once('\n') {
+        Some((data, id)) => match id.strip_prefix("id: ") {
+            Some(id) => (data, Some(id.to_owned())),
             None => return StreamItem::Malformed(block.to_owned()),
         },
-        None => (None, block),
+        None => (block, None),
     };
     match data.strip_prefix("data: ") {
-        Some("[DONE]") if id.is_none() => StreamItem::Done,
+        Some("[DONE]") => StreamItem::Done,
         Some(data) if !data.contains('\n') => StreamItem::Frame(Frame {
             id,
             data: data.to_owned(),
@@ -396,7 +398,7 @@ mod tests {
 
     #[test]
     fn frames_are_read_whatever_the_pieces_are() {
-        let bytes = b": ping\n\nid: 1.2\ndata: {\"a\":1}\n\ndata: {}\n\nevent: x\ndata: {}\n\ndata: [DONE]\n\n";
+        let bytes = b": ping\ndata: {\"a\":1}\nid: 1.2\n\ndata: {}\n\ndata: {}\nevent: x\n\ndata: [DONE]\nid: 1.2\n\n";
         let mut parser = Parser::default();
         let mut came = Vec::new();
         for byte in bytes {
@@ -409,7 +411,7 @@ mod tests {
                 data: data.to_owned(),
             })
         };
-        let malformed = StreamItem::Malformed("event: x\ndata: {}".to_owned());
+        let malformed = StreamItem::Malformed("data: {}\nevent: x".to_owned());
         assert_eq!(
             came,
             [

@@ -37,8 +37,8 @@ pub struct Resumption {
     /// The last position that a snapshot can cover: readers can see it, and the turn's end, if any,
     /// comes after it.
     pub settled: Seq,
-    /// Whether the turn is over.
-    pub is_over: bool,
+    /// The position of the turn's end; `None` while it runs.
+    pub finished: Option<Seq>,
 }
 
 /// Where a reader continues in a turn.
@@ -86,7 +86,7 @@ impl Engine {
             turn: place.turn,
             from,
             settled: place.settled,
-            is_over: place.finished.is_some(),
+            finished: place.finished,
         })
     }
 }

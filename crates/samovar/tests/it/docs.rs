@@ -50,7 +50,7 @@ fn strict(script: &str, port: &str) -> String {
 }
 
 #[tokio::test]
-async fn needs_curl_the_curl_lines_of_the_readme_talk_to_the_server_that_it_starts() {
+async fn needs_curl_the_curl_lines_of_the_readme_end_with_an_approved_write() {
     let program = Program::new(BINARY);
     let server = program.serve(&[]).await;
     let port = server.address.rsplit(':').next().unwrap();
@@ -59,14 +59,23 @@ async fn needs_curl_the_curl_lines_of_the_readme_talk_to_the_server_that_it_star
         .iter()
         .filter(|block| block.contains("curl") && block.contains("/services/"))
         .collect();
-    assert_eq!(curls.len(), 1);
-
-    let script = around(&program) + &strict(curls[0], port);
+    let [streamed, approved] = curls[..] else {
+        panic!("{curls:?}");
+    };
+    let script = around(&program) + &strict(streamed, port);
     let said = shell(&program.folder(), &script).await;
 
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.stdout.contains("\"type\":\"text_delta\""), "{said:?}");
-    assert!(said.stdout.ends_with("data: [DONE]\n\n"), "{said:?}");
+    assert!(said.stdout.contains("data: [DONE]\n"), "{said:?}");
+
+    let script = format!(
+        "{}TOKEN=$(samovar token show)\n{}\nuntil grep -q b w.txt; do sleep 0.05; done",
+        around(&program),
+        strict(approved, port)
+    );
+    let said = shell(&program.folder(), &script).await;
+    assert_eq!(said.code, Some(0), "{said:?}");
 }
 
 #[tokio::test]

@@ -43,6 +43,20 @@ impl Jail {
         content: &[u8],
         cap: u64,
     ) -> Result<WriteResult, JailError> {
+        self.write_by(place, content, cap, |_, temp, name| {
+            let renamed = temp.rename(name);
+            renamed.map_err(|errno| JailError::from_errno(errno, place.as_path()))
+        })
+    }
+
+    /// The same, with another last step, which gives the finished file its name in its folder.
+    pub(super) fn write_by(
+        &self,
+        place: &JailPath,
+        content: &[u8],
+        cap: u64,
+        put: impl FnOnce(&OwnedFd, TempFile<'_>, &OsStr) -> Result<(), JailError>,
+    ) -> Result<WriteResult, JailError> {
         let refused = |errno| JailError::from_errno(errno, place.as_path());
         let (folder, name) = self.admit(place)?;
         let size = content.len() as u64;
@@ -61,7 +75,7 @@ impl Jail {
         // swapped since the check cannot lead outside; this look refuses what became wrong.
         self.target(&dir, name, place)?;
         failpoint!("file.rename.before");
-        temp.rename(name).map_err(refused)?;
+        put(&dir, temp, name)?;
         failpoint!("file.rename.after");
         sys::sync_dir(&dir).map_err(refused)?;
         failpoint!("file.write.after");

@@ -121,6 +121,8 @@ pub(crate) fn verdict<T>(result: &Result<T, JailError>) -> &'static str {
         Err(JailError::NotADirectory { .. }) => "no directory",
         Err(JailError::Protected { .. }) => "protected",
         Err(JailError::HardLinked { .. }) => "hard-linked",
+        Err(JailError::Changed { .. }) => "changed",
+        Err(JailError::KeptBeside { .. }) => "kept beside",
         Err(JailError::TooLarge { .. }) => "too large",
         Err(JailError::NotUtf8 { .. }) => "not utf-8",
         Err(JailError::NameTooLong { .. }) => "too long",

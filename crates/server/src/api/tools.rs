@@ -139,14 +139,7 @@ async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
     let infos = open
         .into_iter()
         .take(MAX_SHOWN_CALLS)
-        .map(|open| OpenCallInfo {
-            id: open.call.id,
-            session_id: open.session,
-            turn_id: open.turn,
-            path: open.agent.names().map(str::to_owned).collect(),
-            tool: open.call.name,
-            args: open.call.args,
-        });
+        .map(|open| OpenCallInfo::new(open.session, open.turn, &open.agent, open.call));
     Ok(OpenCalls {
         items: fitting(infos),
         total_count,

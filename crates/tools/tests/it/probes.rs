@@ -40,6 +40,7 @@ async fn a_write_is_found_done_not_done_or_somebody_elses() {
         assert_eq!(found, Probed::NotDone, "{args}");
         assert_eq!(yard.content(FILE), BEFORE);
 
+        yard.done("read_file", json!({"path": FILE})).await;
         let told = yard.done(name, args.clone()).await;
         let after = yard.content(FILE);
         let found = yard.probe(name, &args, foreseen.clone()).await;

@@ -40,13 +40,15 @@ async fn an_edit_never_brings_back_what_another_session_replaced() {
     let paths: Vec<_> = (0..3 * SESSIONS).map(|number| number.to_string()).collect();
     for path in &paths {
         yard.put(path, "old keep");
+        yard.done("read_file", json!({ "path": path })).await;
         let args = json!({ "path": path, "old": "keep", "new": "kept" });
         calls.spawn(yard.call("edit_file", args));
         let args = json!({ "path": path, "content": "new keep" });
         calls.spawn(yard.call("write_file", args));
     }
     for outcome in calls.join_all().await {
-        assert!(!outcome.is_error(), "{}", outcome.text);
+        let is_late = outcome.text.contains("changed since you read");
+        assert!(!outcome.is_error() || is_late, "{}", outcome.text);
     }
     for path in &paths {
         assert!(yard.content(path).starts_with("new "), "{path}");

@@ -62,7 +62,7 @@ async fn what_cannot_be_written_is_refused_and_left_as_it_is() {
         (
             "d/a",
             large.as_str(),
-            "has 1048577 bytes and the limit is 1048576",
+            "content is longer than 1048576 bytes",
         ),
         ("nul\0", "x", "has a control character"),
     ] {

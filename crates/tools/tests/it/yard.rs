@@ -10,7 +10,7 @@ use samovar_core::{
 };
 use samovar_egress::Client;
 use samovar_sandbox::{Jail, Protected, SmallFiles};
-use samovar_tools::{Resources, UndoBounds, UndoStore, WebSearch, Workspace, catalog};
+use samovar_tools::{Resources, SeenFiles, UndoBounds, UndoStore, WebSearch, Workspace, catalog};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -34,7 +34,10 @@ impl Yard {
     pub(crate) fn undoing(bounds: UndoBounds) -> Self {
         Self::in_workspace(|workspace, data| {
             let files = SmallFiles::of(data).unwrap();
-            workspace.with_undo(UndoStore::new(files, bounds))
+            let seen = SeenFiles::new(&files).unwrap();
+            workspace
+                .with_undo(UndoStore::new(files, bounds))
+                .with_seen(seen)
         })
     }
 
@@ -54,7 +57,11 @@ impl Yard {
     pub(crate) fn reopened(self, bounds: UndoBounds) -> Self {
         let files = SmallFiles::of(&self.ws("data")).unwrap();
         let workspace = Workspace::new(self.workspace.jail().clone());
-        let workspace = Arc::new(workspace.with_undo(UndoStore::new(files, bounds)));
+        let seen = SeenFiles::new(&files).unwrap();
+        let workspace = workspace
+            .with_undo(UndoStore::new(files, bounds))
+            .with_seen(seen);
+        let workspace = Arc::new(workspace);
         let tools = catalog(&Resources {
             workspace: workspace.clone(),
             client: Client::new(Vec::new()),
@@ -154,6 +161,29 @@ impl Yard {
         context.key = tool_call.id.clone();
         context.turn = TurnId::new(turn).unwrap();
         let reply = tool.call(tool_call, context);
+        async {
+            match reply.await {
+                ToolReply::Closed(outcome) => outcome,
+                ToolReply::Open | ToolReply::Shown(..) => panic!("a tool closes its call"),
+            }
+        }
+    }
+
+    /// Calls a tool in a session, as its own agent or as one that this turn belongs to.
+    pub(crate) fn call_in(
+        &self,
+        session: &str,
+        child: Option<&str>,
+        name: &str,
+        args: Value,
+    ) -> impl Future<Output = Outcome> + Send + 'static {
+        let (tool, call, mut context) = self.prepare(name, args);
+        context.session = SessionId::new(session).unwrap();
+        if let Some(turn) = child {
+            context.turn = TurnId::new(turn).unwrap();
+            context.agent = context.agent.child("scribe");
+        }
+        let reply = tool.call(call, context);
         async {
             match reply.await {
                 ToolReply::Closed(outcome) => outcome,

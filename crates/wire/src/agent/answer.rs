@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::event::AgentStreamEvent;
+use crate::api::{ApprovalInfo, OpenCallInfo};
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -167,10 +168,24 @@ pub struct SendMessageResult {
     pub text: String,
     /// The events that the stream of the default profile would have sent.
     pub events: Vec<AgentStreamEvent<'static>>,
-    /// Why the turn ended; `error` when its last event is an error.
+    /// Why the turn ended; `error` when its last event is an error, `waiting` when it goes on and
+    /// waits for a person.
     pub finish_reason: String,
     /// The token usage of the turn.
     pub usage: TokenUsage,
+    /// What the turn waits for, if `finishReason` is `waiting`. The same message with the same
+    /// `messageId` waits again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+}
+
+/// What a turn and the agents that it called wait for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Waits {
+    /// The calls that a person decides about.
+    pub approvals: Vec<ApprovalInfo>,
+    /// The calls that somebody else closes, such as questions.
+    pub calls: Vec<OpenCallInfo>,
 }
 
 /// The result of `cancel`.

@@ -3,15 +3,17 @@
 use samovar_core::message::Reminder;
 use samovar_core::{Event, Kind, Message, MessageId, Role, TurnId};
 
-use super::answer::{SendMessageResult, TokenUsage};
+use super::answer::{SendMessageResult, TokenUsage, Waits};
 use super::encoder::Spelling;
 use super::event::{AgentStreamEvent, AgentStreamEventType as Type};
+use super::waiting::Waiting;
 
 /// Collects a turn until it is over.
 #[derive(Clone, Debug)]
 pub struct Collector {
     turn: TurnId,
     spelling: Spelling,
+    waiting: Waiting,
     events: Vec<AgentStreamEvent<'static>>,
     last: Option<(MessageId, String)>,
     /// Whether the last answer was cut, and the next continues it.
@@ -23,6 +25,7 @@ impl Collector {
     pub fn new(turn: TurnId) -> Self {
         Self {
             spelling: Spelling::new(turn.clone()),
+            waiting: Waiting::new(turn.clone()),
             turn,
             events: Vec::new(),
             last: None,
@@ -39,10 +42,25 @@ impl Collector {
         if let Some(message) = self.message_in(event) {
             self.take(message);
         }
+        self.waiting.take(event);
         let said = self.spelling.spell(event);
         self.events
             .extend(said.into_iter().map(AgentStreamEvent::into_owned));
         self.spelling.is_over().then(|| self.result())
+    }
+
+    /// What the turn waits for.
+    pub fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// The result so far of a turn that waits.
+    pub fn so_far(mut self, waits: Waits) -> SendMessageResult {
+        SendMessageResult {
+            finish_reason: "waiting".to_owned(),
+            waits: Some(waits),
+            ..self.result()
+        }
     }
 
     fn message_in<'e>(&self, event: &'e Event) -> Option<&'e Message> {
@@ -77,6 +95,7 @@ impl Collector {
             events: std::mem::take(&mut self.events),
             finish_reason,
             usage: TokenUsage::from(self.spelling.usage()),
+            waits: None,
         }
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
 use samovar_core::{
-    CallId, Error, Event, FinishReason, Kind, Message, MessageId, Part, Role, ToolCall, TurnId,
-    Usage,
+    CallId, Error, Event, FinishReason, Kind, Message, MessageId, Outcome, Part, Role, Status,
+    ToolCall, TurnId, Usage,
 };
 use samovar_locale as locale;
 use schemars::JsonSchema;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{AgentStreamEvent, AgentStreamEventType as Type};
 use super::family::{Family, WholeEvent};
 use super::snapshot::Snapshot;
+use super::waiting::Waiting;
 use crate::sse::{self, FrameId};
 
 /// How much of a turn a stream shows.
@@ -52,21 +53,47 @@ pub struct Encoder {
 
 #[derive(Clone, Debug)]
 enum ProfileState {
-    Default(Spelling),
+    Default {
+        spelling: Spelling,
+        /// If the stream also shows what waits.
+        waiting: Option<Waiting>,
+    },
     Full(Family),
+}
+
+/// One frame of the default profile.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum FrameData<'e> {
+    Spelled(AgentStreamEvent<'e>),
+    /// As the full profile shows it.
+    Whole(WholeEvent<'e>),
 }
 
 impl Encoder {
     /// An encoder without events.
     pub fn new(turn: TurnId, profile: Profile) -> Self {
         let profile = match profile {
-            Profile::Default => ProfileState::Default(Spelling::new(turn)),
+            Profile::Default => ProfileState::Default {
+                spelling: Spelling::new(turn),
+                waiting: None,
+            },
             Profile::Full => ProfileState::Full(Family::new(turn)),
         };
         Self {
             profile,
             is_over: false,
         }
+    }
+
+    /// The same, which in the default profile also shows the full profile's events with which a call
+    /// begins or ends to wait for a person or a client, of called agents too (AS-8).
+    #[must_use]
+    pub fn with_approvals(mut self, turn: TurnId) -> Self {
+        if let ProfileState::Default { waiting, .. } = &mut self.profile {
+            *waiting = Some(Waiting::new(turn));
+        }
+        self
     }
 
     /// Takes the next event of the log and appends its frames, if any. With the turn's end it
@@ -76,14 +103,19 @@ impl Encoder {
     }
 
     /// Like [`Self::encode`], for a reader that already has the first `shown` frames of this event.
-    /// `[DONE]`, which has no id, is written whenever the turn ends here.
+    /// `[DONE]` is written whenever the turn ends here.
     pub fn encode_behind(&mut self, event: &Event, shown: usize, out: &mut Vec<u8>) {
         if self.is_over {
             return;
         }
         self.is_over = match &mut self.profile {
-            ProfileState::Default(spelling) => {
-                write_frames(event, &spelling.spell(event), shown, out);
+            ProfileState::Default { spelling, waiting } => {
+                match waiting {
+                    None => write_frames(event, &spelling.spell(event), shown, out),
+                    Some(waiting) => {
+                        write_frames(event, &frames_of(event, spelling, waiting), shown, out);
+                    }
+                }
                 spelling.is_over()
             }
             ProfileState::Full(family) => {
@@ -94,7 +126,7 @@ impl Encoder {
             }
         };
         if self.is_over {
-            out.extend_from_slice(sse::DONE.as_bytes());
+            sse::done(Some(FrameId::whole(event)), out);
         }
     }
 
@@ -109,7 +141,14 @@ impl Encoder {
             return 0;
         }
         match self.profile.clone() {
-            ProfileState::Default(mut spelling) => spelling.spell(event).len(),
+            ProfileState::Default {
+                mut spelling,
+                waiting,
+            } => {
+                let said = spelling.spell(event).len();
+                let waits = waiting.is_some_and(|mut waiting| waiting.take(event));
+                said + usize::from(waits)
+            }
             ProfileState::Full(mut family) => usize::from(family.admit(event)),
         }
     }
@@ -124,8 +163,8 @@ impl Encoder {
 
     /// Ends the stream for a reason outside the log, such as a failed store: an `error` without an
     /// id, because the turn itself may continue, and `[DONE]`. A stream that just ended would look
-    /// like success.
-    pub fn abort(&mut self, error: &Error, out: &mut Vec<u8>) {
+    /// like success. `after` is the last id that the reader has, if any.
+    pub fn abort(&mut self, error: &Error, after: Option<FrameId>, out: &mut Vec<u8>) {
         if self.is_over {
             return;
         }
@@ -133,7 +172,7 @@ impl Encoder {
         let (message, code) = (error.message.as_ref().into(), error.code.as_str().into());
         let last = Type::Error { message, code };
         sse::frame(None, &last.uncounted(), out);
-        out.extend_from_slice(sse::DONE.as_bytes());
+        sse::done(after, out);
     }
 
     /// Ends the stream because the server stops: in the full profile with its own type, in the
@@ -143,13 +182,17 @@ impl Encoder {
             return;
         }
         match self.profile {
-            ProfileState::Default(_) => self.abort(error, out),
+            ProfileState::Default { .. } => self.abort(error, after, out),
             ProfileState::Full(_) => {
                 self.is_over = true;
                 let message = error.message.as_ref();
-                let after = after.map(|id| id.to_string());
-                sse::frame(None, &LeaveEvent::ServerRestart { after, message }, out);
-                out.extend_from_slice(sse::DONE.as_bytes());
+                let left = after.map(|id| id.to_string());
+                let left = LeaveEvent::ServerRestart {
+                    after: left,
+                    message,
+                };
+                sse::frame(None, &left, out);
+                sse::done(after, out);
             }
         }
     }
@@ -160,7 +203,21 @@ impl Encoder {
     }
 }
 
-fn write_frames(event: &Event, said: &[AgentStreamEvent<'_>], shown: usize, out: &mut Vec<u8>) {
+/// What a stream of the default profile that shows what waits says of an event.
+fn frames_of<'e>(
+    event: &'e Event,
+    spelling: &mut Spelling,
+    waiting: &mut Waiting,
+) -> Vec<FrameData<'e>> {
+    let said = spelling.spell(event).into_iter();
+    let mut frames: Vec<_> = said.map(FrameData::Spelled).collect();
+    if waiting.take(event) {
+        frames.push(FrameData::Whole(WholeEvent::from(event)));
+    }
+    frames
+}
+
+fn write_frames(event: &Event, said: &[impl Serialize], shown: usize, out: &mut Vec<u8>) {
     for (place, frame) in (1..).zip(said).skip(shown) {
         let id = FrameId {
             event: event.id(),
@@ -195,7 +252,7 @@ struct ShownText {
 struct HeldResult {
     call: CallId,
     name: String,
-    result: Option<String>,
+    result: Option<(Status, String)>,
 }
 
 impl Spelling {
@@ -253,7 +310,7 @@ impl Spelling {
             Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 self.finish_message(message, said);
             }
-            Kind::CallClosed { call, outcome, .. } => self.close_call(call, &outcome.text, said),
+            Kind::CallClosed { call, outcome, .. } => self.close_call(call, outcome, said),
             Kind::TurnFinished {
                 reason,
                 iterations,
@@ -362,9 +419,15 @@ impl Spelling {
         self.owed.sort_by_key(place);
     }
 
-    fn close_call(&mut self, call: &CallId, result: &str, said: &mut Vec<AgentStreamEvent<'_>>) {
+    fn close_call(
+        &mut self,
+        call: &CallId,
+        outcome: &Outcome,
+        said: &mut Vec<AgentStreamEvent<'_>>,
+    ) {
         if let Some(owed) = self.owed.iter_mut().find(|owed| owed.call == *call) {
-            owed.result.get_or_insert_with(|| result.to_owned());
+            let result = || (outcome.status, outcome.text.clone());
+            owed.result.get_or_insert_with(result);
         }
         let is_closed = |owed: &&HeldResult| owed.result.is_some();
         let ready = self.owed.iter().take_while(is_closed).count();
@@ -382,10 +445,12 @@ impl Spelling {
     fn settle(&mut self, count: usize, said: &mut Vec<AgentStreamEvent<'_>>) {
         let tokens = Some(self.usage.total());
         let results = self.owed.drain(..count).filter_map(|owed| {
+            let (status, result) = owed.result?;
             let event = Type::ToolCallResult {
                 id: Cow::Owned(owed.call.as_str().to_owned()),
                 name: Cow::Owned(owed.name),
-                result: Cow::Owned(owed.result?),
+                result: Cow::Owned(result),
+                status,
             };
             Some(AgentStreamEvent { event, tokens })
         });

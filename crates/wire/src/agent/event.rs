@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use samovar_core::Status;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,6 +57,12 @@ pub enum AgentStreamEventType<'a> {
         name: Cow<'a, str>,
         /// The text that the model sees.
         result: Cow<'a, str>,
+        /// How the call ended.
+        #[schemars(
+            with = "String",
+            extend("enum" = ["done", "failed", "denied", "cancelled", "unknown"])
+        )]
+        status: Status,
     },
     /// The turn is over.
     Completed {
@@ -116,10 +123,16 @@ impl<'a> AgentStreamEventType<'a> {
                 name: owned(name),
                 args: Cow::Owned(args.into_owned()),
             },
-            Type::ToolCallResult { id, name, result } => Type::ToolCallResult {
+            Type::ToolCallResult {
+                id,
+                name,
+                result,
+                status,
+            } => Type::ToolCallResult {
                 id: owned(id),
                 name: owned(name),
                 result: owned(result),
+                status,
             },
             Type::Completed {
                 finish_reason,

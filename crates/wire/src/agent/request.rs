@@ -32,6 +32,9 @@ const MAX_BUDGET_STEPS: u32 = 1_000_000;
 /// Maximum time that a message may ask for: a year.
 const MAX_WALL_SECONDS: u32 = 366 * 86_400;
 
+/// Maximum number of seconds for which a request waits for a person.
+const MAX_WAIT_SECONDS: u32 = 1800;
+
 /// No parameters: `listTools`, `getStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoParams {}
@@ -136,6 +139,10 @@ pub struct SendMessageParams {
     /// was started with. Only the owner's token may set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
+    /// Without a stream: after how many seconds in which its turn waits for a person the request
+    /// returns, while the turn goes on; by default 30.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_seconds: Option<Within<0, MAX_WAIT_SECONDS>>,
 }
 
 /// Variables for commands: 16 KiB at most, without control characters.
@@ -297,6 +304,9 @@ pub struct StreamParams {
     /// How much of the turn to show.
     #[serde(default)]
     pub profile: Profile,
+    /// Whether the default profile also shows the events of approvals and questions.
+    #[serde(default)]
+    pub approvals: bool,
     /// The id of the last frame that was read: the stream resumes after it. The header
     /// `Last-Event-ID` means the same, and takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,6 +328,10 @@ pub struct ResumeParams {
     #[serde(default)]
     #[schemars(skip)]
     pub profile: Profile,
+    /// Whether the default profile also shows the events of approvals and questions.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub approvals: bool,
 }
 
 /// Parameters of `deleteSession`.

@@ -2,7 +2,9 @@
 
 use samovar_core::message::Status;
 use samovar_core::tool::Origin;
-use samovar_core::{Approval, CallId, Closer, Effect, Outcome, SessionId, ToolSpec, TurnId};
+use samovar_core::{
+    AgentPath, Approval, CallId, Closer, Effect, Outcome, SessionId, ToolCall, ToolSpec, TurnId,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -139,6 +141,20 @@ pub struct OpenCallInfo {
     pub tool: String,
     /// The arguments.
     pub args: Value,
+}
+
+impl OpenCallInfo {
+    /// A call that waits.
+    pub fn new(session: SessionId, turn: TurnId, agent: &AgentPath, call: ToolCall) -> Self {
+        Self {
+            id: call.id,
+            session_id: session,
+            turn_id: turn,
+            path: agent.names().map(str::to_owned).collect(),
+            tool: call.name,
+            args: call.args,
+        }
+    }
 }
 
 /// The calls that wait for an outside answer.

@@ -33,7 +33,7 @@ fn a_tool_round_shows_each_call_once_its_arguments_are_complete_and_then_its_res
         ],
         &[
             r#"7.5 {"type":"tool_call_start","id":"c1","name":"look","args":{"at":"c1"}}"#,
-            r#"7.7 {"type":"tool_call_result","id":"c1","name":"look","result":"seen","tokens":15}"#,
+            r#"7.7 {"type":"tool_call_result","id":"c1","name":"look","result":"seen","status":"done","tokens":15}"#,
             r#"7.8 {"type":"iteration","iteration":2,"maxIterations":5,"tokens":15}"#,
             r#"7.9 {"type":"text_delta","content":"Done."}"#,
             r#"7.11 {"type":"completed","finishReason":"end_turn","totalIterations":2,"tokens":30}"#,
@@ -60,9 +60,9 @@ fn results_come_in_the_order_of_the_calls_whoever_was_faster() {
             r#"7.3.1 {"type":"tool_call_start","id":"c1","name":"look","args":{"at":"c1"}}"#,
             r#"7.3.2 {"type":"tool_call_start","id":"c2","name":"look","args":{"at":"c2"}}"#,
             r#"7.3 {"type":"tool_call_start","id":"c3","name":"look","args":{"at":"c3"}}"#,
-            r#"7.6.1 {"type":"tool_call_result","id":"c1","name":"look","result":"one","tokens":15}"#,
-            r#"7.6.2 {"type":"tool_call_result","id":"c2","name":"look","result":"two","tokens":15}"#,
-            r#"7.6 {"type":"tool_call_result","id":"c3","name":"look","result":"three","tokens":15}"#,
+            r#"7.6.1 {"type":"tool_call_result","id":"c1","name":"look","result":"one","status":"done","tokens":15}"#,
+            r#"7.6.2 {"type":"tool_call_result","id":"c2","name":"look","result":"two","status":"done","tokens":15}"#,
+            r#"7.6 {"type":"tool_call_result","id":"c3","name":"look","result":"three","status":"done","tokens":15}"#,
             r#"7.7 {"type":"iteration","iteration":2,"maxIterations":5,"tokens":15}"#,
         ],
     );
@@ -81,8 +81,8 @@ fn the_finished_message_decides_the_order_of_calls_that_came_live_in_another() {
         &[
             r#"7.3 {"type":"tool_call_start","id":"c2","name":"look","args":{"at":"c2"}}"#,
             r#"7.4 {"type":"tool_call_start","id":"c1","name":"look","args":{"at":"c1"}}"#,
-            r#"7.7.1 {"type":"tool_call_result","id":"c1","name":"look","result":"one","tokens":15}"#,
-            r#"7.7 {"type":"tool_call_result","id":"c2","name":"look","result":"two","tokens":15}"#,
+            r#"7.7.1 {"type":"tool_call_result","id":"c1","name":"look","result":"one","status":"done","tokens":15}"#,
+            r#"7.7 {"type":"tool_call_result","id":"c2","name":"look","result":"two","status":"done","tokens":15}"#,
         ],
     );
 }
@@ -101,8 +101,8 @@ fn a_call_is_answered_once_and_one_that_was_never_shown_not_at_all() {
         &[
             r#"7.3.1 {"type":"tool_call_start","id":"c1","name":"look","args":{"at":"c1"}}"#,
             r#"7.3 {"type":"tool_call_start","id":"c2","name":"look","args":{"at":"c2"}}"#,
-            r#"7.7.1 {"type":"tool_call_result","id":"c1","name":"look","result":"one","tokens":15}"#,
-            r#"7.7 {"type":"tool_call_result","id":"c2","name":"look","result":"first","tokens":15}"#,
+            r#"7.7.1 {"type":"tool_call_result","id":"c1","name":"look","result":"one","status":"done","tokens":15}"#,
+            r#"7.7 {"type":"tool_call_result","id":"c2","name":"look","result":"first","status":"done","tokens":15}"#,
         ],
     );
 }
@@ -122,7 +122,7 @@ fn arguments_that_are_no_object_and_results_of_failed_calls_are_shown_as_they_ar
         vec![said("m1", vec![odd]), failed],
         &[
             r#"7.3 {"type":"tool_call_start","id":"c1","name":"look","args":"{\"at\": "}"#,
-            r#"7.4 {"type":"tool_call_result","id":"c1","name":"look","result":"not an object","tokens":15}"#,
+            r#"7.4 {"type":"tool_call_result","id":"c1","name":"look","result":"not an object","status":"failed","tokens":15}"#,
         ],
     );
 }
@@ -152,7 +152,7 @@ fn a_result_that_was_held_back_is_not_lost_when_something_ends_with_a_call_open(
             closed("c2", "two"),
             end,
         ];
-        let held_back = r#"7.5.1 {"type":"tool_call_result","id":"c2","name":"look","result":"two","tokens":15}"#;
+        let held_back = r#"7.5.1 {"type":"tool_call_result","id":"c2","name":"look","result":"two","status":"done","tokens":15}"#;
         assert_eq!(
             lines(&log(kinds))[3..5],
             [held_back, &format!("7.5 {last}")]

@@ -211,9 +211,9 @@ pub(crate) fn frames(stream: &str) -> Vec<Frame> {
             let block = block
                 .strip_suffix("\n\n")
                 .expect("a blank line ends every frame");
-            let (id, data) = match block.split_once('\n') {
-                Some((id, data)) => (Some(id.strip_prefix("id: ").expect("an id").into()), data),
-                None => (None, block),
+            let (data, id) = match block.split_once('\n') {
+                Some((data, id)) => (data, Some(id.strip_prefix("id: ").expect("an id").into())),
+                None => (block, None),
             };
             let data = data.strip_prefix("data: ").expect("data").to_owned();
             assert!(!data.contains('\n'), "one line: {data}");

@@ -4,6 +4,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
 use samovar_core::{Code, Error, Event, FinishReason, Kind, Message, Part, Role, Usage};
 use samovar_wire::agent::{Encoder, Profile};
+use samovar_wire::sse::FrameId;
 use serde_json::{Value, json};
 
 use crate::log::{
@@ -17,9 +18,8 @@ pub(crate) fn lines(events: &[Event]) -> Vec<String> {
     let frames = frames(&encode(Profile::Default, events)).into_iter();
     frames
         .map(|frame| {
-            frame
-                .id
-                .map_or(frame.data.clone(), |id| format!("{id} {}", frame.data))
+            let id = frame.id.filter(|_| frame.data != "[DONE]");
+            id.map_or(frame.data.clone(), |id| format!("{id} {}", frame.data))
         })
         .collect()
 }
@@ -45,11 +45,11 @@ fn a_turn_is_frames_of_one_line_of_json_with_the_ids_of_its_events_and_done_at_l
     ]);
 
     let expected = [
-        "id: 7.2\ndata: {\"type\":\"iteration\",\"iteration\":1,\"maxIterations\":5,\"tokens\":0}\n\n",
-        "id: 7.4\ndata: {\"type\":\"text_delta\",\"content\":\"Hi,\\n\"}\n\n",
-        "id: 7.5\ndata: {\"type\":\"text_delta\",\"content\":\"\\\"Åsa\\\"\"}\n\n",
-        "id: 7.7\ndata: {\"type\":\"completed\",\"finishReason\":\"stop\",\"totalIterations\":1,\"tokens\":15}\n\n",
-        "data: [DONE]\n\n",
+        "data: {\"type\":\"iteration\",\"iteration\":1,\"maxIterations\":5,\"tokens\":0}\nid: 7.2\n\n",
+        "data: {\"type\":\"text_delta\",\"content\":\"Hi,\\n\"}\nid: 7.4\n\n",
+        "data: {\"type\":\"text_delta\",\"content\":\"\\\"Åsa\\\"\"}\nid: 7.5\n\n",
+        "data: {\"type\":\"completed\",\"finishReason\":\"stop\",\"totalIterations\":1,\"tokens\":15}\nid: 7.7\n\n",
+        "data: [DONE]\nid: 7.7\n\n",
     ];
     assert_eq!(encode(Profile::Default, &turn), expected.concat());
 }
@@ -180,7 +180,7 @@ fn a_restarted_pass_repeats_its_number_and_nothing_of_the_void_attempt_is_taken_
             r#"7.7 {"type":"text_delta","content":"Hallo"}"#,
             r#"7.8 {"type":"tool_call_start","id":"c2","name":"look","args":{"at":"c2"}}"#,
             r#"7.9 {"type":"text_delta","content":"!"}"#,
-            r#"7.10 {"type":"tool_call_result","id":"c2","name":"look","result":"two","tokens":21}"#,
+            r#"7.10 {"type":"tool_call_result","id":"c2","name":"look","result":"two","status":"done","tokens":21}"#,
         ],
     );
 }
@@ -292,19 +292,19 @@ fn nothing_follows_done() {
     let mut encoder = Encoder::new(turn(crate::log::TURN), Profile::Default);
     let whole = encode_with(&mut encoder, &log(vec![started(), step(1, 1), stopped()]));
 
-    assert!(whole.ends_with("data: [DONE]\n\n"));
+    assert!(whole.ends_with("data: [DONE]\nid: 7.3\n\n"));
     assert!(encoder.is_over());
     assert_eq!(
         encode_with(&mut encoder, &[event(4, text("more")), event(5, stopped())]),
         ""
     );
     let mut out = Vec::new();
-    encoder.abort(&Error::new(Code::StoreFull, "full"), &mut out);
+    encoder.abort(&Error::new(Code::StoreFull, "full"), None, &mut out);
     assert_eq!(out, b"");
 }
 
 #[test]
-fn a_stream_that_must_end_before_its_turn_says_so_without_an_id() {
+fn a_stream_that_must_end_before_its_turn_says_so_and_repeats_the_last_id() {
     for profile in [Profile::Default, Profile::Full] {
         let mut encoder = Encoder::new(turn(crate::log::TURN), profile);
         encode_with(&mut encoder, &log(vec![started(), step(1, 1)]));
@@ -313,12 +313,13 @@ fn a_stream_that_must_end_before_its_turn_says_so_without_an_id() {
         let mut out = Vec::new();
         encoder.abort(
             &Error::new(Code::Unavailable, "the server is stopping"),
+            FrameId::read("7.2"),
             &mut out,
         );
 
         let expected = concat!(
             "data: {\"type\":\"error\",\"message\":\"the server is stopping\",\"code\":\"unavailable\"}\n\n",
-            "data: [DONE]\n\n",
+            "data: [DONE]\nid: 7.2\n\n",
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         assert!(encoder.is_over());

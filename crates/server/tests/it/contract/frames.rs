@@ -27,9 +27,9 @@ fn frames(body: &str) -> Vec<Bytes<'_>> {
         let lines = frame
             .strip_suffix("\n\n")
             .expect("a frame ends in a blank line");
-        let (id, data) = match lines.split_once('\n') {
-            Some((id, data)) => (Some(id.strip_prefix("id: ").expect("an id line")), data),
-            None => (None, lines),
+        let (data, id) = match lines.split_once('\n') {
+            Some((data, id)) => (data, Some(id.strip_prefix("id: ").expect("an id line"))),
+            None => (lines, None),
         };
         let data = data.strip_prefix("data: ").expect("a data line");
         assert!(!data.starts_with(' ') && !data.contains('\n'), "{frame:?}");
@@ -89,9 +89,11 @@ async fn a_stream_is_one_line_of_json_a_frame_with_its_id_and_done_at_the_end() 
     ];
     assert_eq!(data, expected);
     let ids: Vec<_> = frames.iter().filter_map(|frame| frame.id).collect();
-    assert_eq!(ids.len(), expected.len() - 1, "all but the last have one");
+    let (done, of_events) = ids.split_last().unwrap();
+    assert_eq!(ids.len(), expected.len());
+    assert_eq!(done, of_events.last().unwrap());
     assert!(
-        ids.is_sorted_by(|one, other| place(one) < place(other)),
+        of_events.is_sorted_by(|one, other| place(one) < place(other)),
         "{ids:?}"
     );
     let epoch = app.server().home().epoch();
@@ -108,7 +110,7 @@ async fn no_text_of_a_model_can_break_its_frame() {
         let frames = frames(&response.body);
         let contents = frames
             .iter()
-            .filter(|frame| frame.id.is_some())
+            .filter(|frame| frame.data != "[DONE]")
             .map(|frame| {
                 let data: Value = serde_json::from_str(frame.data).expect(frame.data);
                 data["content"].as_str().unwrap_or_default().to_owned()
@@ -134,7 +136,7 @@ async fn a_stream_that_has_nothing_to_say_says_that_it_lives() {
     let mut response = app.post_stream(message).await;
 
     let mut read = Vec::new();
-    while !String::from_utf8_lossy(&read).ends_with(": ping\n\n: ping\n\n") {
+    while !String::from_utf8_lossy(&read).ends_with(": ping\n: ping\n") {
         read.extend(response.chunk().await.unwrap().expect("the stream goes on"));
     }
     app.model.open(&gate).unwrap();
@@ -142,10 +144,10 @@ async fn a_stream_that_has_nothing_to_say_says_that_it_lives() {
         read.extend(chunk);
     }
 
-    let read = String::from_utf8(read).unwrap().replace(": ping\n\n", "");
+    let read = String::from_utf8(read).unwrap().replace(": ping\n", "");
     assert_eq!(frames(&read).len(), 4, "{read}");
     assert!(
-        read.contains(r#""content":"late""#) && read.ends_with("data: [DONE]\n\n"),
+        read.contains(r#""content":"late""#) && frames(&read).last().unwrap().data == "[DONE]",
         "{read}"
     );
 }
@@ -162,7 +164,7 @@ async fn a_stream_says_that_it_lives_while_what_comes_is_not_shown_in_it() {
     let message = json!({"sessionId": session, "content": "hello"});
     let read = app.post_stream(message).await.text().await.unwrap();
     let (before, _) = read.split_once("text_delta").expect(&read);
-    assert!(before.contains(": ping\n\n"), "{read}");
+    assert!(before.contains(": ping\n"), "{read}");
 }
 
 // proves AS-4, AS-5
@@ -200,7 +202,7 @@ async fn a_call_is_shown_whole_and_its_result_is_a_text() {
     assert_eq!(*start, call);
     let text = r#"{"word":"tea","n":[1]}"#;
     let answer = json!({
-        "type": "tool_call_result", "id": id, "name": "echo", "result": text, "tokens": 6,
+        "type": "tool_call_result", "id": id, "name": "echo", "result": text, "status": "done", "tokens": 6,
     });
     assert_eq!(*result, answer);
     assert_eq!(frames[3].data["tokens"], 6, "what the turn has cost so far");

@@ -26,6 +26,16 @@ export interface AgentMethod {
   readonly answers: \"value\" | \"turn\" | \"stream\";
 }";
 
+/// Further routes of the client: the constant of its path, the path, and what stands about it.
+const PATHS: [(&str, &str, &str); 2] = [
+    (
+        "APPROVALS_PATH",
+        "/api/approvals",
+        "Where approvals are listed, and each decided about below its id.",
+    ),
+    ("TICKETS_PATH", "/api/tickets", "Where a ticket is created."),
+];
+
 /// A method of the service, made from a route.
 struct Method {
     name: String,
@@ -54,11 +64,13 @@ struct Types {
 pub(super) fn contract() -> String {
     let mut types = Types::new();
     let methods = methods(&mut types);
+    further(&mut types);
     let types = types.all();
     let base = format!("export const AGENT_BASE_PATH = {BASE_PATH:?};");
     let mut parts = vec![
         HEAD.to_owned(),
         commented("The path of a method is `{AGENT_BASE_PATH}/{path}`.", &base),
+        paths(),
         service(&methods, &types),
         METHOD.to_owned(),
         table(&methods),
@@ -70,6 +82,24 @@ pub(super) fn contract() -> String {
         }
     }
     parts.join("\n\n") + "\n"
+}
+
+fn paths() -> String {
+    let lines = PATHS
+        .map(|(name, path, about)| commented(about, &format!("export const {name} = {path:?};")));
+    lines.join("\n\n")
+}
+
+/// The types of the further routes.
+fn further(types: &mut Types) {
+    let is_further = |route: &Route| {
+        let mut paths = PATHS.iter();
+        paths.any(|(_, path, _)| route.path.starts_with(path))
+    };
+    for route in route::table().iter().filter(|route| is_further(route)) {
+        (route.request)(&mut types.taken);
+        (route.response)(&mut types.answered);
+    }
 }
 
 fn methods(types: &mut Types) -> Vec<Method> {
