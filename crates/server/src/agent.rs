@@ -32,6 +32,9 @@ use crate::stream::{self, Cursor, StreamSettings};
 /// Default number of seconds for which a request waits for a person (AS-2).
 const WAIT_SECONDS: u32 = 30;
 
+/// When a request that found nothing open looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
 /// The server's own approval level is all that these handlers need beside the engine.
 type Call = endpoint::Call<Approval>;
 type Endpoint = endpoint::Endpoint<Approval>;
@@ -242,7 +245,7 @@ async fn send_message(call: Call, params: SendMessageParams) -> Result<SendMessa
     let posted = post(&call, params).await?;
     let mut reader = posted.engine.follow(&posted.session, posted.after).await?;
     let mut collector = Collector::new(posted.turn.clone());
-    let (session, engine) = (posted.session.clone(), posted.engine.clone());
+    let session = posted.session.clone();
     drop(posted);
     // Until when the turn may wait for a person, if it does.
     let mut until = None;
@@ -258,8 +261,14 @@ async fn send_message(call: Call, params: SendMessageParams) -> Result<SendMessa
             biased;
             events = reader.next() => events.map_err(|why| stream::lost(why, None))?,
             () = late => {
+                let engine = call.engine().await?;
                 let waits = waits(&engine, &session, collector.waiting()).await?;
-                return Ok(collector.so_far(waits));
+                if waits != Waits::default() {
+                    return Ok(collector.so_far(waits));
+                }
+                // What was read of the log is older than what is open.
+                until = Some(Instant::now() + LOOK_AGAIN);
+                continue;
             }
         };
         for event in events {

@@ -93,7 +93,7 @@ impl Scene {
         let app = AppBuilder::new()
             .with(|config| config.ping_every = Duration::from_millis(200))
             .start([
-                say(words).deltas_of(3).when(When::user("cut")),
+                say(words).deltas_of(3).when(When::user("broken")),
                 say(words)
                     .deltas_of(3)
                     .hold_after(4, &gate)
@@ -104,7 +104,7 @@ impl Scene {
             app.ok("createSession", json!({ "sessionId": session }))
                 .await;
         }
-        app.turn("cut", "cut").await;
+        app.turn("cut", "broken").await;
         let mut silent = app.say("silent", "silent").await;
         silent.until("text_delta").await;
         let body = read(back(&app, "cut", "")).await;

@@ -23,15 +23,19 @@ fn tool(name: &str, effect: Effect) -> std::sync::Arc<dyn samovar_core::Toolset>
 #[tokio::test]
 async fn files_of_called_agents_come_back_too_and_other_effects_are_named() {
     let order = json!({"name": "writer", "task": "write it"});
+    let read = || call("read_file", json!({"path": "a.txt"}));
     let app = AppBuilder::new()
         .with(|config| config.settings.approval = Approval::Auto)
         .tools(tool("ring", Effect::Unsafe))
         .tools(tool("look", Effect::Read))
         .start([
+            read(),
             call("write_file", write("a.txt", "1")),
             call("subAgent", order),
+            read(),
             call("write_file", write("a.txt", "2")).and_call("write_file", write("b/c.txt", "2")),
             say("written"),
+            read(),
             call("ring", json!({}))
                 .and_call("look", json!({}))
                 .and_call("write_file", write("a.txt", "3"))
@@ -41,7 +45,7 @@ async fn files_of_called_agents_come_back_too_and_other_effects_are_named() {
         .await;
     let agent = json!({
         "name": "writer", "displayName": "Writer", "systemPrompt": "You write.",
-        "toolKeys": ["write_file"], "allowedSubAgents": [],
+        "toolKeys": ["read_file", "write_file"], "allowedSubAgents": [],
     });
     let made = app.request(Method::POST, "/api/agents").json(&agent);
     assert_eq!(app.answer(made).await.status, 200);
