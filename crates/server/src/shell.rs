@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_sandbox::cage::{CageSettings, Cages, Level, end_orphans, put_aside_after_kill};
 use samovar_sandbox::{DirLock, wait_until_free};
-use samovar_tools::{ExecSettings, OutputStore, ReadOnly, Shell, Workspace};
+use samovar_tools::{ExecSettings, HomeStore, OutputStore, ReadOnly, Shell, Workspace};
 
 use crate::config::{Config, ExecConfig};
 use crate::error::OpenError;
@@ -47,6 +47,7 @@ pub(crate) fn of(config: &Config) -> Option<Arc<Shell>> {
         timeout: exec.timeout,
         limits: exec.limits,
         env: exec.env.clone(),
+        git: exec.git.clone(),
     })))
 }
 
@@ -81,12 +82,20 @@ fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
     }
 }
 
-/// The same workspace with a folder for outputs that are too long for a result.
-pub(crate) fn with_outputs(workspace: Workspace, config: &Config) -> Workspace {
-    match OutputStore::open(config.data_dir.join(OUTPUTS)) {
+/// The same workspace with what the data directory has for commands: home folders, and a folder for
+/// outputs that are too long for a result.
+pub(crate) fn furnished(workspace: Workspace, config: &Config) -> Workspace {
+    let workspace = match OutputStore::open(config.data_dir.join(OUTPUTS)) {
         Ok(outputs) => workspace.with_outputs(outputs),
         Err(error) => {
             tracing::warn!(%error, "long outputs of commands are not kept");
+            workspace
+        }
+    };
+    match HomeStore::of(&config.data_dir) {
+        Ok(homes) => workspace.with_homes(homes),
+        Err(error) => {
+            tracing::warn!(%error, "commands have no home folder that is kept");
             workspace
         }
     }

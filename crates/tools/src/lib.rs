@@ -17,11 +17,13 @@ mod edit_file;
 mod exec;
 mod filter;
 mod foresight;
+mod homes;
 mod ignores;
 mod list_dir;
 mod online;
 mod outputs;
 mod read_file;
+mod recorder;
 mod schema;
 mod search_files;
 mod survey;
@@ -49,8 +51,10 @@ pub use crate::web_search::{SearchService, WebSearch};
 pub use crate::webhook::{client_tool, webhook};
 pub use crate::workspace::Workspace;
 
-pub use crate::exec::{EXEC, ExecSettings, Shell};
+pub use crate::exec::{EXEC, ExecSettings, GitSettings, Shell};
+pub use crate::homes::HomeStore;
 pub use crate::outputs::OutputStore;
+pub use crate::recorder::{Bounds as RecorderBounds, Recorder};
 pub use samovar_shell::ReadOnly;
 
 use crate::tool::toolset;
