@@ -4,7 +4,7 @@
 //! Here: [`catalog`], the one list of built-in tools; one file for each tool, whose arguments are a
 //! type from which the schema and the description are derived; the parts that tools share: texts
 //! for the model, the walk that honours `.gitignore`, the locks under which files are changed, the
-//! store from which changes are taken back;
+//! store from which changes are taken back, and the recorder of what commands change;
 //! [`webhook()`] and [`client_tool`], for tools that others declare ([`Declared`]). Not here: the
 //! jail itself (`samovar-sandbox`), who may call what, and when (the engine), running commands.
 //!

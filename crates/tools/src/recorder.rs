@@ -202,6 +202,22 @@ impl Recorder {
         folder.remove(RUNNING)
     }
 
+    /// Records the folder as before a command.
+    ///
+    /// # Errors
+    /// Why nothing is covered.
+    pub fn record(&self, workspace: &Workspace) -> Result<(), String> {
+        let mut known = self.known();
+        let folder = self
+            .data_dir
+            .folder(FOLDER)
+            .map_err(|error| error.to_string())?;
+        self.load(&mut known, &folder)
+            .map_err(|error| error.to_string())?;
+        let looked = self.look(workspace, &mut known);
+        looked.map(drop).map_err(|why| format!("{why:?}"))
+    }
+
     /// Records the folder before a command. Blocks as long as that takes.
     pub(crate) fn begin(
         &self,

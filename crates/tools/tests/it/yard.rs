@@ -222,10 +222,22 @@ impl Yard {
         name: &str,
         args: Value,
     ) -> impl Future<Output = Outcome> + Send + 'static {
+        let of_turn = |context: &mut CallContext| context.turn = TurnId::new(turn).unwrap();
+        self.call_with(call, name, args, of_turn)
+    }
+
+    /// Calls a tool with a context of this shape, under an id.
+    pub(crate) fn call_with(
+        &self,
+        call: &str,
+        name: &str,
+        args: Value,
+        shape: impl FnOnce(&mut CallContext),
+    ) -> impl Future<Output = Outcome> + Send + use<> {
         let (tool, mut tool_call, mut context) = self.prepare(name, args);
         tool_call.id = CallId::new(call).unwrap();
         context.key = tool_call.id.clone();
-        context.turn = TurnId::new(turn).unwrap();
+        shape(&mut context);
         let reply = tool.call(tool_call, context);
         async {
             match reply.await {
