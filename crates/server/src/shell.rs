@@ -60,6 +60,15 @@ pub fn try_sandbox(config: &Config) -> Option<(Level, Result<(), String>)> {
     Some((exec.level, tried))
 }
 
+/// What an undo would not take back of what commands change in the workspace; `None` where it takes
+/// all back, and where a configuration has no commands or keeps nothing. Needs no data directory, and
+/// walks over the files.
+pub fn not_undone(config: &Config) -> Option<String> {
+    let is_on = config.exec.is_some() && config.undo.max_bytes > 0;
+    let jail = is_on.then(|| folder::jail(config).ok())??;
+    samovar_tools::not_covered(&jail)
+}
+
 /// Cages without what they need of the data directory.
 fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
     let protected = folder::protected(config);

@@ -54,6 +54,7 @@ pub use crate::workspace::Workspace;
 pub use crate::exec::{EXEC, ExecSettings, GitSettings, Shell};
 pub use crate::homes::HomeStore;
 pub use crate::outputs::OutputStore;
+pub use crate::recorder::told::not_covered;
 pub use crate::recorder::{Bounds as RecorderBounds, Recorder};
 pub use samovar_shell::ReadOnly;
 

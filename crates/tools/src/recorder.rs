@@ -10,6 +10,7 @@ mod look;
 mod objects;
 mod running;
 mod scan;
+pub(crate) mod told;
 
 use std::borrow::Cow;
 use std::io;
@@ -182,7 +183,7 @@ impl Recorder {
         let last = note.running.iter().map(|command| command.id).max();
         undo.reserve_to(last.unwrap_or_default())?;
         let mut known = self.known();
-        self.load(&mut known, &folder)?;
+        self.load(workspace, &mut known)?;
         // Without it, everything would look new.
         if known.index.is_some() {
             known.mark = note.mark;
@@ -208,12 +209,8 @@ impl Recorder {
     /// Why nothing is covered.
     pub fn record(&self, workspace: &Workspace) -> Result<(), String> {
         let mut known = self.known();
-        let folder = self
-            .data_dir
-            .folder(FOLDER)
-            .map_err(|error| error.to_string())?;
-        self.load(&mut known, &folder)
-            .map_err(|error| error.to_string())?;
+        let loaded = self.load(workspace, &mut known);
+        loaded.map_err(|error| error.to_string())?;
         let looked = self.look(workspace, &mut known);
         looked.map(drop).map_err(|why| format!("{why:?}"))
     }
@@ -249,8 +246,7 @@ impl Recorder {
         known: &mut Known,
         caller: Caller,
     ) -> io::Result<(u64, Result<Gaps, Uncovered>)> {
-        let folder = self.data_dir.folder(FOLDER)?;
-        self.load(known, &folder)?;
+        let folder = self.load(workspace, known)?;
         let looked = self.look(workspace, known);
         let id = undo.reserve()?;
         known.running.push(RunningCommand {
@@ -280,8 +276,10 @@ impl Recorder {
         let mut known = self.known();
         let looked = self.look(workspace, &mut known);
         let is_same = recording.git == git_state(workspace.jail());
+        let mut was_recorded = false;
         if let Some(command) = known.running.iter_mut().find(|it| it.id == recording.id) {
             command.is_whole &= is_same;
+            was_recorded = command.is_recorded;
         }
         let recorded = self.finish(undo, &mut known, recording.id, looked.is_ok());
         let noted = self.data_dir.existing_folder(FOLDER).and_then(|folder| {
@@ -295,7 +293,7 @@ impl Recorder {
         drop(known);
         self.has_ended.notify_all();
         Recorded {
-            uncovered: looked.err(),
+            uncovered: looked.err().filter(|_| was_recorded),
             ..recorded
         }
     }
@@ -395,12 +393,15 @@ impl Recorder {
         Objects::of(&self.data_dir.folder(FOLDER)?)
     }
 
-    fn load(&self, known: &mut Known, folder: &SmallFiles) -> io::Result<()> {
+    fn load(&self, workspace: &Workspace, known: &mut Known) -> io::Result<SmallFiles> {
+        let folder = self.data_dir.folder(FOLDER)?;
         if !known.is_loaded {
-            known.index = Index::load(folder)?;
+            let root = workspace.jail().identity()?;
+            let index = Index::load(&folder)?;
+            known.index = index.filter(|index| index.header.root == root);
             known.is_loaded = true;
         }
-        Ok(())
+        Ok(folder)
     }
 
     fn note(&self, known: &Known, folder: &SmallFiles, survival: Survival) -> io::Result<()> {

@@ -248,6 +248,7 @@ fn plan_file(
     if !is_done(newest) {
         expected.extend(newest.before.state());
     }
+    expected.extend(between(&oldest.before, &newest.after));
     let place = workspace.jail().place(&oldest.path);
     let place = place.map_err(|_| Obstacle::Changed)?;
     let now = states(workspace, &place).map_err(|_| Obstacle::Changed)?;
@@ -264,6 +265,33 @@ fn plan_file(
         expected,
         last: *last,
     })
+}
+
+/// What an undo makes of a place for a moment, at which it can be cut.
+fn between(before: &Before, after: &State) -> Vec<State> {
+    let open = |mode: u32| {
+        State::Is(Shape::Folder {
+            mode: mode | OWNERS,
+        })
+    };
+    let opened = |state: &State| match state {
+        State::Is(Shape::Folder { mode }) => Some(open(*mode)),
+        State::Is(_) | State::Holds(_) | State::Absent => None,
+    };
+    let before = before.state().unwrap_or(State::Absent);
+    let is_in_place = match (&before, after) {
+        (State::Absent, _) | (_, State::Absent) => true,
+        (State::Is(Shape::Folder { .. }), after) => opened(after).is_some(),
+        (State::Is(Shape::Link { .. }), _) => false,
+        (_, State::Is(Shape::Folder { .. } | Shape::Link { .. })) => false,
+        (State::Holds(_) | State::Is(_), State::Holds(_) | State::Is(_)) => true,
+    };
+    let gone = (!is_in_place).then_some(State::Absent);
+    opened(&before)
+        .into_iter()
+        .chain(opened(after))
+        .chain(gone)
+        .collect()
 }
 
 /// Gives all files what they were: first goes what was not there, or is of another kind now.

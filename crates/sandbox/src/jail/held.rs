@@ -91,6 +91,15 @@ impl Jail {
         })
     }
 
+    /// What makes the root itself: its device and its number.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let stat = fs::fstat(&self.root)?;
+        Ok((stat.st_dev, stat.st_ino))
+    }
+
     /// What is at a place; `None` where nothing is, or where a name on the way is no folder.
     ///
     /// # Errors

@@ -4,20 +4,16 @@ use std::sync::Arc;
 
 use samovar_core::tool::Progress;
 use samovar_core::{CallContext, Outcome, Status};
-use samovar_locale as locale;
 use samovar_sandbox::cage::{Running, Stopper};
 use serde_json::Value;
 use tokio::task;
 
 use crate::outputs::Output;
-use crate::recorder::{Caller, Gaps, Recorded, Recording, Uncovered, Why};
+use crate::recorder::{Caller, Recorded, Recording, told};
 
 use super::reporting::{Latest, report};
 use super::written::{Written, unknown};
 use super::{Exec, ExecTool, off};
-
-/// Paths that a note names for one reason, at most.
-const MAX_NAMED: usize = 3;
 
 /// Ends the command when its call is dropped.
 struct StopOnDrop(Stopper);
@@ -107,10 +103,7 @@ fn start(
         ),
         None => (None, Ok(Vec::new())),
     };
-    let note = match looked {
-        Ok(gaps) => told_of_gaps(&gaps),
-        Err(why) => Some(told_of(&why)),
-    };
+    let note = told::note(&looked);
     if note.is_some() {
         context.progress.show(Progress {
             note,
@@ -139,45 +132,6 @@ fn with_changes(mut outcome: Outcome, recorded: Recorded, reads: bool) -> Outcom
         data.insert("changedMore".to_owned(), recorded.more.into());
     }
     outcome
-}
-
-/// What a person is told of a folder that is not covered.
-fn told_of(why: &Uncovered) -> String {
-    match why {
-        Uncovered::Files(most) => locale::undo::uncovered_files(most),
-        Uncovered::Bytes(most) => locale::undo::uncovered_bytes(most >> 20),
-        Uncovered::Failed(cause) => locale::undo::uncovered(cause),
-    }
-}
-
-/// What a person is told of the parts that are not covered.
-fn told_of_gaps(gaps: &Gaps) -> Option<String> {
-    let sentence = |why: Why, paths: String| match why {
-        Why::Repository => locale::undo::gap_repository(paths),
-        Why::Unreadable => locale::undo::gap_unreadable(paths),
-        Why::Deep => locale::undo::gap_deep(paths),
-        Why::Special => locale::undo::gap_special(paths),
-        Why::Name => locale::undo::gap_name(paths),
-        Why::Large => locale::undo::gap_large(paths),
-    };
-    let lines = Why::ALL.iter().filter_map(|why| {
-        let paths: Vec<&str> = gaps
-            .iter()
-            .filter_map(|(found, path)| (found == why).then_some(path.as_str()))
-            .collect();
-        let paths = named(&paths)?;
-        Some(sentence(*why, paths))
-    });
-    let lines: Vec<String> = lines.collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-/// The beginning of a list of paths; `None` if there are none.
-fn named(paths: &[&str]) -> Option<String> {
-    let more = if paths.len() > MAX_NAMED { ", …" } else { "" };
-    let shown = paths.iter().take(MAX_NAMED);
-    let shown: Vec<String> = shown.map(|path| locale::quoted(path).to_string()).collect();
-    (!shown.is_empty()).then(|| shown.join(", ") + more)
 }
 
 fn unstarted(error: &std::io::Error) -> String {

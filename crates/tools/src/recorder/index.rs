@@ -47,6 +47,8 @@ pub(super) struct Index {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) version: u32,
+    /// The folder itself: another one has nothing in common with it.
+    pub(super) root: (u64, u64),
     /// The moment before which nothing had been looked at.
     pub(super) at: i64,
     /// Bytes of all objects, about.

@@ -85,6 +85,7 @@ impl Recorder {
         let gaps: Vec<String> = folders.map(|(_, path)| path.clone()).collect();
         let is_new = sight.is_new || old.header.is_none() || gaps != old.header.gaps;
         let header = Header {
+            root: workspace.jail().identity().map_err(Uncovered::io)?,
             at,
             stored: old.header.stored + sight.stored,
             gaps,
