@@ -222,8 +222,9 @@ impl Yard {
         name: &str,
         args: Value,
     ) -> impl Future<Output = Outcome> + Send + 'static {
-        let of_turn = |context: &mut CallContext| context.turn = TurnId::new(turn).unwrap();
-        self.call_with(call, name, args, of_turn)
+        self.call_with(call, name, args, &mut |context| {
+            context.turn = TurnId::new(turn).unwrap();
+        })
     }
 
     /// Calls a tool with a context of this shape, under an id.
@@ -232,19 +233,19 @@ impl Yard {
         call: &str,
         name: &str,
         args: Value,
-        shape: impl FnOnce(&mut CallContext),
-    ) -> impl Future<Output = Outcome> + Send + use<> {
+        shape: &mut dyn FnMut(&mut CallContext),
+    ) -> samovar_core::Future<'static, Outcome> {
         let (tool, mut tool_call, mut context) = self.prepare(name, args);
         tool_call.id = CallId::new(call).unwrap();
         context.key = tool_call.id.clone();
         shape(&mut context);
         let reply = tool.call(tool_call, context);
-        async {
+        Box::pin(async {
             match reply.await {
                 ToolReply::Closed(outcome) => outcome,
                 ToolReply::Open | ToolReply::Shown(..) => panic!("a tool closes its call"),
             }
-        }
+        })
     }
 
     /// What the tool foresees of a call.
