@@ -239,7 +239,7 @@ impl CallContext {
 pub const MAX_PROGRESS_BYTES: usize = 1024;
 
 /// How far a running call is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Milliseconds since it began.
     pub elapsed_ms: u64,
@@ -247,6 +247,9 @@ pub struct Progress {
     pub output_bytes: u64,
     /// The end of that, without control sequences: at most [`MAX_PROGRESS_BYTES`] are shown.
     pub last: String,
+    /// What a person is to know before the call goes on, in whole lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Takes in how far a call is, for the clients that follow its turn. Never blocks; what cannot be

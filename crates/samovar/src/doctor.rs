@@ -97,6 +97,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(hooks::examine(found).await);
     findings.push(hooks::search(found));
     findings.extend(sandbox::examine(found).await);
+    findings.extend(sandbox::undo(found).await);
     findings.extend(agents::examine(found));
     findings.push(models::answers(found).await);
     findings.extend(models::fallbacks(found));
@@ -196,6 +197,7 @@ fn name(what: &str) -> &'static str {
         "rooms" => text::what_rooms(),
         "studies" => text::what_studies(),
         "sandbox" => text::what_sandbox(),
+        "undo" => text::what_undo(),
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
         "fallback" => text::what_fallback(),

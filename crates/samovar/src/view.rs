@@ -7,6 +7,7 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
 use samovar_core::message::Reminder;
 use samovar_core::provider::{NOT_UNDERSTOOD, is_cut, is_refusal};
+use samovar_core::tool::Progress;
 use samovar_core::{
     BudgetLimit, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall,
 };
@@ -37,6 +38,9 @@ const EDIT: &str = "edit_file";
 
 /// The tool that gives a file its content.
 const WRITE: &str = "write_file";
+
+/// The tool that runs commands.
+const EXEC: &str = "exec";
 
 /// Lines of a diff that are shown, at most.
 const DIFF_LINES: usize = 40;
@@ -162,6 +166,7 @@ impl View {
                 ..
             } => self.call(call)?,
             Kind::CallClosed { name, outcome, .. } => self.outcome(name, outcome)?,
+            Kind::CallProgress { progress, .. } => self.note(progress)?,
             Kind::StepReset { reason, code, .. } => self.void(reason, *code)?,
             Kind::StepStarted { .. } => {
                 if let Some(reason) = self.reset.take() {
@@ -197,13 +202,21 @@ impl View {
             | Kind::ApprovalAsked { .. }
             | Kind::CallApproved { .. }
             | Kind::UiEvent { .. }
-            | Kind::CallProgress { .. }
             | Kind::PromptProgress { .. }
             | Kind::CallStarted { .. }
             | Kind::EventsLost { .. }
             | Kind::StateChanged { .. } => {}
         }
         Ok(None)
+    }
+
+    /// Says what a person is to know before a call goes on.
+    fn note(&mut self, progress: &Progress) -> Result<(), Failure> {
+        if let Some(note) = &progress.note {
+            self.end_line()?;
+            say(note);
+        }
+        Ok(())
     }
 
     fn closed(&mut self) -> Result<Ending, Failure> {

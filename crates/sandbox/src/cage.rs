@@ -29,7 +29,7 @@ use rustix::io::Errno;
 
 pub use helper::be_cage_if_asked;
 pub use orphans::{CALL_ID, end_orphans};
-pub use plan::{Ended, Level, Limits, Step};
+pub use plan::{Ended, Home, Level, Limits, Step};
 pub use shortage::Shortage;
 pub use trusted::{PutAside, put_aside_after_kill};
 pub use view::toolchain_variables;
@@ -90,6 +90,8 @@ pub struct Job {
     pub path: Option<Vec<PathBuf>>,
     /// The folder in which it runs, absolute.
     pub cwd: PathBuf,
+    /// Its home folder; `None` for one among its temporary files, which is empty and gone with it.
+    pub home: Option<Home>,
     /// Whether it has the server's network; otherwise it has none.
     pub network: bool,
     /// Whether it may change the workspace, where there are namespaces.
@@ -263,6 +265,15 @@ impl Cages {
         if let Some(temp) = temp {
             env.push(("TMPDIR".to_owned(), temp.0.to_string_lossy().into_owned()));
         }
+        if !is_given("HOME") {
+            let level = self.settings.level;
+            let home = match (&job.home, temp) {
+                (Some(home), _) => home.place(level),
+                (None, Some(temp)) => temp.home(),
+                (None, None) => PathBuf::from(mounts::EMPTY_HOME),
+            };
+            env.push(("HOME".to_owned(), home.to_string_lossy().into_owned()));
+        }
         env.extend(job.env);
         Plan {
             level: self.settings.level,
@@ -271,6 +282,7 @@ impl Cages {
             workspace: self.settings.workspace.clone(),
             workspace_id: self.workspace_id,
             view,
+            home: job.home,
             temp: temp.map(|temp| temp.0.clone()),
             program: job.program,
             args: job.args,
@@ -292,6 +304,7 @@ impl Cages {
             env: Vec::new(),
             path: None,
             cwd: self.settings.workspace.clone(),
+            home: None,
             network: false,
             writes: false,
             limits: Limits::default(),
@@ -463,7 +476,14 @@ impl TempDir {
         let name = format!("samovar-{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
         DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
+        let made = Self(path);
+        DirBuilder::new().mode(0o700).create(made.home())?;
+        Ok(made)
+    }
+
+    /// A home folder in it.
+    fn home(&self) -> PathBuf {
+        self.0.join("home")
     }
 }
 

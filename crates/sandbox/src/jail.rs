@@ -1,10 +1,12 @@
 //! One folder, held open, and nothing beyond it.
 
 mod guard;
+mod held;
 mod list;
 mod read;
 mod remove;
 mod replace;
+mod restore;
 mod walk;
 mod write;
 
@@ -21,10 +23,12 @@ use crate::sys::{self, Id};
 
 use guard::Guard;
 pub use guard::Protected;
+pub use held::{Entries, Facts, HeldFolder};
 pub use list::{Entry, Kind, Listing};
 pub use read::OpenFile;
 pub use walk::{Visit, WalkLimits, WalkOmissions};
 pub use write::WriteResult;
+use write::make;
 
 /// A folder in which tools read and write, and which no path leads out of, unless the operator opens
 /// the rest of the system beside it.

@@ -24,7 +24,8 @@ mod temp;
 
 pub use error::JailError;
 pub use jail::{
-    Entry, Jail, Kind, Listing, OpenFile, Protected, Visit, WalkLimits, WalkOmissions, WriteResult,
+    Entries, Entry, Facts, HeldFolder, Jail, Kind, Listing, OpenFile, Protected, Visit, WalkLimits,
+    WalkOmissions, WriteResult,
 };
 pub use lock::{DirLock, LockError, wait_until_free};
 pub use owner::{Foreign, Owner, Ownership};

@@ -90,6 +90,41 @@ impl SmallFiles {
         Ok(sys::stat_in(&self.dir, name)?.st_mtime)
     }
 
+    /// The moment that the file system gives to what is changed in it now, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn now(&self) -> io::Result<i64> {
+        let dir = self.dir.as_fd();
+        let temp = TempFile::create(dir, Mode::RUSR | Mode::WUSR)?;
+        let stat = fs::fstat(temp.file())?;
+        let nanos = i64::try_from(stat.st_ctime_nsec).unwrap_or_default();
+        Ok(stat
+            .st_ctime
+            .saturating_mul(1_000_000_000)
+            .saturating_add(nanos))
+    }
+
+    /// Makes all that was written in it, and in folders below it, survive a crash of the machine.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn sync_all(&self) -> io::Result<()> {
+        Ok(fs::syncfs(sys::listable(&self.dir)?)?)
+    }
+
+    /// The length of the file `name`; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn length(&self, name: &str) -> io::Result<Option<u64>> {
+        match sys::stat_in(&self.dir, name) {
+            Ok(stat) => Ok(Some(u64::try_from(stat.st_size).unwrap_or_default())),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// The files that there are, in the order of their names; what killed writers left is removed.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
 /// A directory to stand in; it can be searched, not listed.
 pub(crate) const STAND: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 /// A directory to list and to sync.
-const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+pub(crate) const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 /// A file to read, without waiting for a pipe's other end and without taking a terminal.
 pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 

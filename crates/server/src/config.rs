@@ -19,7 +19,7 @@ use samovar_relay::RelayConfig;
 use samovar_sandbox::Owner;
 use samovar_sandbox::cage::{Level, Limits};
 use samovar_stores::{Durability, Walker};
-use samovar_tools::{UndoBounds, WebSearch};
+use samovar_tools::{GitSettings, UndoBounds, WebSearch};
 use serde_json::Value;
 
 use crate::names::{Authority, Origin};
@@ -228,6 +228,8 @@ pub struct ExecConfig {
     pub home: Option<PathBuf>,
     /// What of the owner's environment they have.
     pub env: Vec<(String, String)>,
+    /// Where the owner's own git settings are.
+    pub git: GitSettings,
     /// What of the owner's environment says where toolchains are.
     pub variables: Vec<(OsString, OsString)>,
     /// The program that becomes the sandbox; `None` for this one, which calls

@@ -19,7 +19,7 @@ use samovar_sandbox::{DirLock, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
-use samovar_tools::{FOR_UI, Resources, SeenFiles, UndoStore, Workspace};
+use samovar_tools::{FOR_UI, Recorder, RecorderBounds, Resources, SeenFiles, UndoStore, Workspace};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -514,10 +514,11 @@ async fn close(engine: &Engine, stores: &Stores, shared: &Shared, drain: Duratio
 /// It cannot be used.
 fn workspace(config: &Config, files: Option<&SmallFiles>) -> Result<Workspace, OpenError> {
     let workspace = Workspace::new(folder::jail(config)?);
-    Ok(match files {
+    let workspace = match files {
         Some(files) => {
-            let workspace = shell::with_outputs(workspace, config)
-                .with_undo(UndoStore::new(files.clone(), config.undo));
+            let workspace = shell::furnished(workspace, config)
+                .with_undo(UndoStore::new(files.clone(), config.undo))
+                .with_recorder(Recorder::new(files.clone(), RecorderBounds::default()));
             match SeenFiles::new(files) {
                 Ok(seen) => workspace.with_seen(seen),
                 Err(error) => {
@@ -527,7 +528,14 @@ fn workspace(config: &Config, files: Option<&SmallFiles>) -> Result<Workspace, O
             }
         }
         None => workspace,
-    })
+    };
+    // Before anything else changes the files.
+    if let Some(recorder) = workspace.recorder()
+        && let Err(error) = recorder.recover(&workspace)
+    {
+        tracing::warn!(%error, "what interrupted commands changed is not known");
+    }
+    Ok(workspace)
 }
 
 /// The built-in tools, those on files for the workspace, and those of the embedding program.

@@ -78,8 +78,8 @@ pub use samovar_sandbox::cage::{Level, Limits, be_cage_if_asked, toolchain_varia
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others, handover};
 pub use samovar_stores::disk::DiskSpace;
 pub use samovar_stores::{Durability, WalkReport, Walker, walk};
-pub use samovar_tools::{SearchService, UndoBounds, WebSearch};
-pub use shell::{put_aside_before_reading, try_sandbox};
+pub use samovar_tools::{GitSettings, SearchService, UndoBounds, WebSearch};
+pub use shell::{not_undone, put_aside_before_reading, try_sandbox};
 
 /// The table of routes, for what documents or calls it.
 pub mod route {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_sandbox::cage::{CageSettings, Cages, Level, end_orphans, put_aside_after_kill};
 use samovar_sandbox::{DirLock, wait_until_free};
-use samovar_tools::{ExecSettings, OutputStore, ReadOnly, Shell, Workspace};
+use samovar_tools::{ExecSettings, HomeStore, OutputStore, ReadOnly, Shell, Workspace};
 
 use crate::config::{Config, ExecConfig};
 use crate::error::OpenError;
@@ -47,6 +47,7 @@ pub(crate) fn of(config: &Config) -> Option<Arc<Shell>> {
         timeout: exec.timeout,
         limits: exec.limits,
         env: exec.env.clone(),
+        git: exec.git.clone(),
     })))
 }
 
@@ -57,6 +58,15 @@ pub fn try_sandbox(config: &Config) -> Option<(Level, Result<(), String>)> {
     let tried = Cages::new(cages(config, exec)).map_err(|error| error.to_string());
     let tried = tried.and_then(|cages| cages.probe().map_err(|shortage| shortage.to_string()));
     Some((exec.level, tried))
+}
+
+/// What an undo would not take back of what commands change in the workspace; `None` where it takes
+/// all back, and where a configuration has no commands or keeps nothing. Needs no data directory, and
+/// walks over the files.
+pub fn not_undone(config: &Config) -> Option<String> {
+    let is_on = config.exec.is_some() && config.undo.max_bytes > 0;
+    let jail = is_on.then(|| folder::jail(config).ok())??;
+    samovar_tools::not_covered(&jail)
 }
 
 /// Cages without what they need of the data directory.
@@ -81,12 +91,20 @@ fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
     }
 }
 
-/// The same workspace with a folder for outputs that are too long for a result.
-pub(crate) fn with_outputs(workspace: Workspace, config: &Config) -> Workspace {
-    match OutputStore::open(config.data_dir.join(OUTPUTS)) {
+/// The same workspace with what the data directory has for commands: home folders, and a folder for
+/// outputs that are too long for a result.
+pub(crate) fn furnished(workspace: Workspace, config: &Config) -> Workspace {
+    let workspace = match OutputStore::open(config.data_dir.join(OUTPUTS)) {
         Ok(outputs) => workspace.with_outputs(outputs),
         Err(error) => {
             tracing::warn!(%error, "long outputs of commands are not kept");
+            workspace
+        }
+    };
+    match HomeStore::of(&config.data_dir) {
+        Ok(homes) => workspace.with_homes(homes),
+        Err(error) => {
+            tracing::warn!(%error, "commands have no home folder that is kept");
             workspace
         }
     }

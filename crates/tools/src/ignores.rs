@@ -9,7 +9,7 @@ use samovar_sandbox::{Entry, Jail, JailPath, Kind};
 use crate::filter::below;
 
 /// The largest `.gitignore` that is honoured, in bytes.
-const MAX_FILE_BYTES: u64 = 64 * 1024;
+pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024;
 /// The longest line that is honoured, in bytes: what is nested in one line is parsed by recursion.
 const MAX_LINE_BYTES: usize = 1024;
 
@@ -88,10 +88,12 @@ fn read(jail: &Jail, folder: &JailPath) -> Gitignore {
         .join(".gitignore")
         .and_then(|place| jail.open_file(&place))
         .and_then(|file| file.into_bytes(MAX_FILE_BYTES));
-    let Ok(bytes) = bytes else {
-        return Gitignore::empty();
-    };
-    let text = String::from_utf8_lossy(&bytes);
+    bytes.map_or_else(|_| Gitignore::empty(), |bytes| parse(&bytes))
+}
+
+/// The rules in the bytes of such a file.
+pub(crate) fn parse(bytes: &[u8]) -> Gitignore {
+    let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     // Paths are given to the rules relative to their folder, so they need no root.
     let mut builder = GitignoreBuilder::new("");

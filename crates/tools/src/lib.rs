@@ -4,7 +4,7 @@
 //! Here: [`catalog`], the one list of built-in tools; one file for each tool, whose arguments are a
 //! type from which the schema and the description are derived; the parts that tools share: texts
 //! for the model, the walk that honours `.gitignore`, the locks under which files are changed, the
-//! store from which changes are taken back;
+//! store from which changes are taken back, and the recorder of what commands change;
 //! [`webhook()`] and [`client_tool`], for tools that others declare ([`Declared`]). Not here: the
 //! jail itself (`samovar-sandbox`), who may call what, and when (the engine), running commands.
 //!
@@ -17,11 +17,13 @@ mod edit_file;
 mod exec;
 mod filter;
 mod foresight;
+mod homes;
 mod ignores;
 mod list_dir;
 mod online;
 mod outputs;
 mod read_file;
+mod recorder;
 mod schema;
 mod search_files;
 mod seen;
@@ -51,8 +53,11 @@ pub use crate::web_search::{SearchService, WebSearch};
 pub use crate::webhook::{client_tool, webhook};
 pub use crate::workspace::Workspace;
 
-pub use crate::exec::{EXEC, ExecSettings, Shell};
+pub use crate::exec::{EXEC, ExecSettings, GitSettings, Shell};
+pub use crate::homes::HomeStore;
 pub use crate::outputs::OutputStore;
+pub use crate::recorder::told::not_covered;
+pub use crate::recorder::{Bounds as RecorderBounds, Recorder};
 pub use samovar_shell::ReadOnly;
 
 use crate::tool::toolset;

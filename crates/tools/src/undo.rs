@@ -1,13 +1,15 @@
 //! What files held before tools changed them, kept in the data directory so that a turn can be taken
 //! back with its files.
 //!
-//! Each change is one small file, written and synced before the tool writes: a stop between the two
-//! leaves at most a change that never happened, which a later look at the file tells.
+//! Each change of a file tool is one small file, written and synced before the tool writes: a stop
+//! between the two leaves at most a change that never happened, which a later look at the file tells.
+//! All changes of a command are one file, written when it has ended.
 
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::sha256;
 
-pub(crate) use record::{Before, Record, State};
+pub(crate) use record::{Before, By, CommandCall, Record, Shape, State};
 
 /// The folder of the changes in the data directory.
 const FOLDER: &str = "undo";
@@ -27,6 +29,8 @@ const UNFINISHED: &str = "undoing.json";
 const MAX_UNFINISHED_BYTES: u64 = 1024 * 1024;
 /// Changes that are kept, at most.
 const MAX_CHANGES: usize = 10_000;
+/// Bytes of the changes of one command, at most.
+const MAX_COMMAND_BYTES: u64 = 64 * 1024 * 1024;
 /// The largest content that is kept, in bytes.
 pub(crate) const MAX_KEPT_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -55,6 +59,8 @@ pub struct UndoStore {
     bounds: UndoBounds,
     stock: Mutex<Option<Stock>>,
     unfinished: Mutex<()>,
+    /// Whether objects may have lost the last change that needs them.
+    is_littered: AtomicBool,
 }
 
 /// What is in the folder, read when it is first needed.
@@ -68,9 +74,26 @@ struct Stock {
 }
 
 struct Kept {
-    record: Record,
+    records: Vec<Record>,
+    /// The command that made all of them.
+    command: Option<CommandCall>,
     bytes: u64,
     modified: i64,
+}
+
+impl Kept {
+    fn owner(&self) -> Option<(&SessionId, &TurnId)> {
+        let of_command = self.command.as_ref().map(|it| (&it.session, &it.turn));
+        of_command.or_else(|| self.records.first().map(|it| (&it.session, &it.turn)))
+    }
+}
+
+/// The changes of turns.
+pub(crate) struct TurnChanges {
+    /// In the order in which they were made, each with the number of its file.
+    pub(crate) records: Vec<(u64, Record)>,
+    /// The commands that were recorded.
+    pub(crate) commands: Vec<CommandCall>,
 }
 
 /// A turn whose files are being restored.
@@ -90,7 +113,13 @@ impl UndoStore {
             bounds,
             stock: Mutex::default(),
             unfinished: Mutex::default(),
+            is_littered: AtomicBool::new(false),
         }
+    }
+
+    /// Whether changes are kept at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.bounds.max_bytes > 0
     }
 
     /// Undos that a stop of the server cut in the middle.
@@ -143,20 +172,19 @@ impl UndoStore {
             let stock = loaded(&mut stock);
             // What the same turn gave the file need not be kept: the turn is taken back as a whole.
             if let Before::Kept(hash) = &record.before
-                && stock.last(&record).is_some_and(|last| last.after == *hash)
+                && stock
+                    .last(&record)
+                    .is_some_and(|last| last.after.fits(&State::Holds(hash.clone())))
             {
                 record.before = Before::Follows(hash.clone());
             }
-            let folder = match &stock.folder {
-                Some(folder) => folder.clone(),
-                None => stock.folder.insert(self.data_dir.folder(FOLDER)?).clone(),
-            };
+            let folder = stock.folder(&self.data_dir)?;
             stock.next += 1;
             (stock.next, folder)
         };
         let content = match record.before {
             Before::Kept(_) => content,
-            Before::Absent | Before::Follows(_) | Before::Unkept => &[],
+            Before::Absent | Before::Follows(_) | Before::Recorded(..) | Before::Unkept => &[],
         };
         let bytes = record.to_bytes(content)?;
         failpoint!("undo.keep.before");
@@ -165,29 +193,145 @@ impl UndoStore {
         let mut stock = self.stock()?;
         let stock = loaded(&mut stock);
         let modified = folder.modified(&name(id))?;
-        stock.add(id, record, bytes.len() as u64, modified);
-        stock.evict(self.bounds, modified);
+        let kept = Kept {
+            records: vec![record],
+            command: None,
+            bytes: bytes.len() as u64,
+            modified,
+        };
+        stock.add(id, kept);
+        self.litter(stock.evict(self.bounds, modified));
         Ok(Some(id))
+    }
+
+    /// A number for a command that is about to begin, in the order of the changes.
+    pub(crate) fn reserve(&self) -> io::Result<u64> {
+        let mut stock = self.stock()?;
+        let stock = loaded(&mut stock);
+        stock.next += 1;
+        Ok(stock.next)
+    }
+
+    /// Leaves the numbers up to one to commands of an earlier run.
+    pub(crate) fn reserve_to(&self, id: u64) -> io::Result<()> {
+        let mut stock = self.stock()?;
+        let stock = loaded(&mut stock);
+        stock.next = stock.next.max(id);
+        Ok(())
+    }
+
+    /// Keeps what a command changed, under its number.
+    pub(crate) fn keep_command(
+        &self,
+        id: u64,
+        command: CommandCall,
+        records: Vec<Record>,
+    ) -> io::Result<()> {
+        let bytes = command.to_bytes(&records)?;
+        let mut stock = self.stock()?;
+        let stock = loaded(&mut stock);
+        let folder = stock.folder(&self.data_dir)?;
+        failpoint!("undo.command.before");
+        folder.write(&name(id), &bytes, Survival::Crash)?;
+        failpoint!("undo.command.after");
+        let modified = folder.modified(&name(id))?;
+        let kept = Kept {
+            records,
+            command: Some(command),
+            bytes: bytes.len() as u64,
+            modified,
+        };
+        stock.add(id, kept);
+        self.litter(stock.evict(self.bounds, modified));
+        Ok(())
+    }
+
+    /// The number of the last change.
+    pub(crate) fn mark(&self) -> io::Result<u64> {
+        Ok(loaded(&mut self.stock()?).next)
+    }
+
+    /// What file tools changed behind a number, file by file.
+    pub(crate) fn since(&self, mark: u64) -> io::Result<BTreeMap<String, Vec<Record>>> {
+        let mut stock = self.stock()?;
+        let mut of_file: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+        for (_, kept) in loaded(&mut stock).changes.range(mark.saturating_add(1)..) {
+            for record in kept.records.iter().filter(|record| record.by == By::Tool) {
+                of_file
+                    .entry(record.path.clone())
+                    .or_default()
+                    .push(record.clone());
+            }
+        }
+        Ok(of_file)
+    }
+
+    /// The objects that changes need.
+    pub(crate) fn objects(&self) -> io::Result<HashSet<String>> {
+        let mut stock = self.stock()?;
+        let changes = loaded(&mut stock).changes.values();
+        let befores = changes.flat_map(|kept| kept.records.iter().map(|record| &record.before));
+        let objects = befores.filter_map(|before| match before {
+            Before::Recorded(_, object) => object.clone(),
+            Before::Absent | Before::Kept(_) | Before::Follows(_) | Before::Unkept => None,
+        });
+        Ok(objects.collect())
+    }
+
+    /// Whether a change of a command is kept.
+    pub(crate) fn has_commands(&self) -> io::Result<bool> {
+        let mut stock = self.stock()?;
+        let mut changes = loaded(&mut stock).changes.values();
+        Ok(changes.any(|kept| kept.command.is_some()))
+    }
+
+    /// Removes the oldest command; whether there was one.
+    pub(crate) fn drop_oldest_command(&self) -> io::Result<bool> {
+        let mut stock = self.stock()?;
+        let stock = loaded(&mut stock);
+        let mut commands = stock
+            .changes
+            .iter()
+            .filter(|(_, kept)| kept.command.is_some());
+        let Some(id) = commands.next().map(|(id, _)| *id) else {
+            return Ok(false);
+        };
+        stock.remove(&[id]).map(|_| true)
+    }
+
+    /// Whether commands were forgotten since this was last asked.
+    pub(crate) fn was_littered(&self) -> bool {
+        self.is_littered.swap(false, Ordering::Relaxed)
+    }
+
+    fn litter(&self, is_littered: bool) {
+        self.is_littered.fetch_or(is_littered, Ordering::Relaxed);
     }
 
     /// Forgets a change that was not made.
     pub(crate) fn cancel(&self, id: u64) -> io::Result<()> {
-        loaded(&mut self.stock()?).remove(&[id])
+        loaded(&mut self.stock()?).remove(&[id]).map(drop)
     }
 
-    /// The changes of turns of a session, in the order in which they were made.
-    pub(crate) fn changes(
-        &self,
-        session: &SessionId,
-        turns: &[TurnId],
-    ) -> io::Result<Vec<(u64, Record)>> {
+    /// The changes of turns of a session.
+    pub(crate) fn changes(&self, session: &SessionId, turns: &[TurnId]) -> io::Result<TurnChanges> {
         let mut stock = self.stock()?;
-        let of_turns = |record: &Record| record.session == *session && turns.contains(&record.turn);
-        let changes = loaded(&mut stock).changes.iter();
-        let changes = changes.filter(|(_, kept)| of_turns(&kept.record));
-        Ok(changes
-            .map(|(id, kept)| (*id, kept.record.clone()))
-            .collect())
+        let of_turns = |kept: &Kept| {
+            let owner = kept.owner();
+            owner.is_some_and(|(owner, turn)| owner == session && turns.contains(turn))
+        };
+        let kept = loaded(&mut stock).changes.iter();
+        let mut found = TurnChanges {
+            records: Vec::new(),
+            commands: Vec::new(),
+        };
+        for (id, kept) in kept.filter(|(_, kept)| of_turns(kept)) {
+            found
+                .records
+                .extend(kept.records.iter().map(|record| (*id, record.clone())));
+            found.commands.extend(kept.command.clone());
+        }
+        Ok(found)
     }
 
     /// What the file held before a change; `None` if that is gone or damaged.
@@ -207,13 +351,14 @@ impl UndoStore {
     pub(crate) fn forget(&self, session: &SessionId, turns: Option<&[TurnId]>) -> io::Result<()> {
         let mut stock = self.stock()?;
         let stock = loaded(&mut stock);
-        let is_meant = |record: &Record| {
-            record.session == *session && turns.is_none_or(|turns| turns.contains(&record.turn))
+        let is_meant = |kept: &Kept| {
+            kept.owner().is_some_and(|(owner, turn)| {
+                owner == session && turns.is_none_or(|turns| turns.contains(turn))
+            })
         };
-        let changes = stock.changes.iter();
-        let meant = changes.filter(|(_, kept)| is_meant(&kept.record));
+        let meant = stock.changes.iter().filter(|(_, kept)| is_meant(kept));
         let meant: Vec<_> = meant.map(|(id, _)| *id).collect();
-        stock.remove(&meant)?;
+        self.litter(stock.remove(&meant)?);
         self.note(session, None)
     }
 
@@ -240,13 +385,21 @@ impl Stock {
                 let Ok(id) = u64::from_str_radix(&file.name, 16) else {
                     continue;
                 };
-                let bytes = folder.read_bytes(&file.name, record::MAX_LINE_BYTES)?;
                 stock.next = id;
-                if let Some((record, _)) = bytes.as_deref().and_then(Record::parse) {
-                    stock.add(id, record, file.bytes, file.modified);
-                } else {
-                    tracing::warn!(file = file.name, "a change of a file cannot be taken back");
-                    folder.remove(&file.name)?;
+                match read(folder, &file.name)? {
+                    Some((command, records)) => {
+                        let kept = Kept {
+                            records,
+                            command,
+                            bytes: file.bytes,
+                            modified: file.modified,
+                        };
+                        stock.add(id, kept);
+                    }
+                    None => {
+                        tracing::warn!(file = file.name, "a change of a file cannot be taken back");
+                        folder.remove(&file.name)?;
+                    }
                 }
             }
         }
@@ -254,28 +407,30 @@ impl Stock {
         Ok(stock)
     }
 
-    fn add(&mut self, id: u64, record: Record, bytes: u64, modified: i64) {
-        self.bytes += bytes;
-        self.changes.insert(
-            id,
-            Kept {
-                record,
-                bytes,
-                modified,
-            },
-        );
+    fn folder(&mut self, data_dir: &SmallFiles) -> io::Result<SmallFiles> {
+        Ok(match &self.folder {
+            Some(folder) => folder.clone(),
+            None => self.folder.insert(data_dir.folder(FOLDER)?).clone(),
+        })
+    }
+
+    fn add(&mut self, id: u64, kept: Kept) {
+        self.bytes += kept.bytes;
+        let replaced = self.changes.insert(id, kept);
+        self.bytes -= replaced.map_or(0, |replaced| replaced.bytes);
     }
 
     /// The last change of the same file by the same turn.
     fn last(&self, record: &Record) -> Option<&Record> {
-        let changes = self.changes.values().rev().map(|kept| &kept.record);
+        let changes = self.changes.values().rev().flat_map(|kept| &kept.records);
         let mut of_file = changes.filter(|other| other.path == record.path);
         let last = of_file.next()?;
         (last.session == record.session && last.turn == record.turn).then_some(last)
     }
 
-    /// Removes the oldest changes beyond the bounds.
-    fn evict(&mut self, bounds: UndoBounds, now: i64) {
+    /// Removes the oldest changes beyond the bounds; whether commands were among them.
+    fn evict(&mut self, bounds: UndoBounds, now: i64) -> bool {
+        let mut has_commands = false;
         let max_age = i64::try_from(bounds.max_age.as_secs()).unwrap_or(i64::MAX);
         while let Some((id, oldest)) = self.changes.first_key_value() {
             let is_old = now.saturating_sub(oldest.modified) > max_age;
@@ -284,23 +439,45 @@ impl Stock {
                 break;
             }
             let id = *id;
-            if let Err(error) = self.remove(&[id]) {
-                tracing::warn!(%error, "an old change of a file could not be removed");
-                break;
+            match self.remove(&[id]) {
+                Ok(was_command) => has_commands |= was_command,
+                Err(error) => {
+                    tracing::warn!(%error, "an old change of a file could not be removed");
+                    break;
+                }
             }
         }
+        has_commands
     }
 
-    fn remove(&mut self, ids: &[u64]) -> io::Result<()> {
+    /// Removes changes; whether commands were among them.
+    fn remove(&mut self, ids: &[u64]) -> io::Result<bool> {
+        let mut has_commands = false;
         for id in ids {
             if let Some(folder) = &self.folder {
                 folder.remove(&name(*id))?;
             }
-            let removed = self.changes.remove(id);
-            self.bytes -= removed.map_or(0, |kept| kept.bytes);
+            if let Some(removed) = self.changes.remove(id) {
+                self.bytes -= removed.bytes;
+                has_commands |= removed.command.is_some();
+            }
         }
-        Ok(())
+        Ok(has_commands)
     }
+}
+
+/// What a file of the folder says; `None` if it is damaged.
+fn read(folder: &SmallFiles, name: &str) -> io::Result<Option<(Option<CommandCall>, Vec<Record>)>> {
+    let Some(bytes) = folder.read_bytes(name, record::MAX_LINE_BYTES)? else {
+        return Ok(None);
+    };
+    if CommandCall::begins(&bytes) {
+        let bytes = folder.read_bytes(name, MAX_COMMAND_BYTES)?;
+        let parsed = bytes.as_deref().and_then(CommandCall::parse);
+        return Ok(parsed.map(|(command, records)| (Some(command), records)));
+    }
+    let parsed = Record::parse(&bytes);
+    Ok(parsed.map(|(record, _)| (None, vec![record])))
 }
 
 /// The name of the file of a change, in the order of the changes.

@@ -8,12 +8,14 @@ use samovar_core::{CallId, FileChanges, SessionId, TurnId};
 use samovar_sandbox::{Jail, JailError, JailPath, WriteResult};
 
 use crate::foresight::Foresight;
+use crate::homes::HomeStore;
 use crate::outputs::OutputStore;
+use crate::recorder::Recorder;
 use crate::seen::SeenFiles;
 use crate::take_back::Changes;
 use crate::text::sha256;
 use crate::tool::Refusal;
-use crate::undo::{Before, Record, UndoStore};
+use crate::undo::{Before, By, Record, State, UndoStore};
 use crate::write_file::MAX_CONTENT_BYTES;
 
 /// Locks for all files together. Two files that share one only wait for each other; more files than
@@ -30,6 +32,10 @@ pub struct Workspace {
     /// Where outputs are that are too long for a result.
     outputs: Option<OutputStore>,
     seen: SeenFiles,
+    /// The home folders of commands.
+    homes: Option<HomeStore>,
+    /// What records the files around commands.
+    recorder: Option<Recorder>,
     locks: [Mutex<()>; LOCKS],
     hasher: RandomState,
 }
@@ -42,6 +48,8 @@ impl Workspace {
             undo: None,
             outputs: None,
             seen: SeenFiles::default(),
+            homes: None,
+            recorder: None,
             locks: std::array::from_fn(|_| Mutex::new(())),
             hasher: RandomState::new(),
         }
@@ -74,6 +82,34 @@ impl Workspace {
     /// What sessions have seen of files.
     pub(crate) fn seen(&self) -> &SeenFiles {
         &self.seen
+    }
+
+    /// The same with home folders for commands.
+    #[must_use]
+    pub fn with_homes(self, homes: HomeStore) -> Self {
+        Self {
+            homes: Some(homes),
+            ..self
+        }
+    }
+
+    /// The same with a recorder of what commands change; without a store of changes it does nothing.
+    #[must_use]
+    pub fn with_recorder(self, recorder: Recorder) -> Self {
+        Self {
+            recorder: Some(recorder),
+            ..self
+        }
+    }
+
+    /// What records the files around commands.
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// The home folders of commands.
+    pub(crate) fn homes(&self) -> Option<&HomeStore> {
+        self.homes.as_ref()
     }
 
     /// Outputs that are too long for a result.
@@ -145,8 +181,9 @@ impl Workspace {
             call: caller.call.clone(),
             path: place.to_string(),
             before,
-            after: sha256(content),
+            after: State::Holds(sha256(content)),
             made,
+            by: By::Tool,
         };
         undo.keep(record, bytes).unwrap_or_else(|error| {
             tracing::warn!(%error, path = %place, "a change of a file cannot be taken back");
@@ -181,6 +218,17 @@ impl Workspace {
         self.locks[index]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Workspace {
+    /// Waits until nobody changes any file, and keeps all from doing so. Whoever has this takes no
+    /// other lock of a file.
+    pub(crate) fn lock_all(&self) -> Vec<MutexGuard<'_, ()>> {
+        let locks = self.locks.iter();
+        locks
+            .map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner))
+            .collect()
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) async fn measure(program: &Program<'_>) -> Result<Vec<Sample>> {
             env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             path: None,
             cwd: work,
+            home: None,
             network: false,
             writes: true,
             limits: Limits::default(),

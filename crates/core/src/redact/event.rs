@@ -46,7 +46,12 @@ impl Redactor {
                 self.redact_outcome(outcome);
             }
             Kind::UiEvent { payload, .. } => self.redact_value(payload),
-            Kind::CallProgress { progress, .. } => self.redact_in(&mut progress.last),
+            Kind::CallProgress { progress, .. } => {
+                self.redact_in(&mut progress.last);
+                if let Some(note) = &mut progress.note {
+                    self.redact_in(note);
+                }
+            }
             Kind::StateChanged { state } => self.redact_value(state),
             Kind::TurnFinished { reason, fault, .. } => {
                 if let FinishReason::Model(word) = reason {

@@ -105,6 +105,7 @@ fn report(last: &str) -> Progress {
         elapsed_ms: 1,
         output_bytes: 1,
         last: last.to_owned(),
+        note: Some(last.to_owned()),
     }
 }
 

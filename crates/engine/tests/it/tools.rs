@@ -248,6 +248,7 @@ async fn a_call_that_takes_long_is_shown_while_it_runs_and_its_model_reads_none_
                 elapsed_ms: step * 1000,
                 output_bytes: 9,
                 last: format!("{}end {step}", "é".repeat(MAX_PROGRESS_BYTES)),
+                note: None,
             });
             tokio::time::sleep(Duration::from_secs(1)).await;
         }

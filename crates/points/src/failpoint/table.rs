@@ -441,4 +441,16 @@ pub const POINTS: &[Point] = &[
         "a turn is taken back with its files, one is about to be restored",
     ),
     point(Care, "undo.file.after", "one is restored"),
+    point(
+        Care,
+        "undo.recording.before",
+        "the folder is recorded, that a command begins is about to be noted",
+    ),
+    point(Care, "undo.recording.after", "it is noted"),
+    point(
+        Care,
+        "undo.command.before",
+        "a command has ended, what it changed is about to be kept",
+    ),
+    point(Care, "undo.command.after", "it is kept"),
 ];

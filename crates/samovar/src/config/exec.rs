@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use samovar_config::{Exec, Sandbox, Sources};
-use samovar_server::{ExecConfig, Level, Limits, toolchain_variables};
+use samovar_server::{ExecConfig, GitSettings, Level, Limits, toolchain_variables};
 
 /// Variables of the owner that commands have.
 const HANDED_ON: [&str; 4] = ["PATH", "LANG", "TZ", "TERM"];
+
+/// Variables that say where the owner's git settings are.
+const OF_GIT: [&str; 2] = ["HOME", "XDG_CONFIG_HOME"];
 
 pub(super) fn exec(set: &Exec, sources: &Sources) -> ExecConfig {
     let variables = &sources.environment;
@@ -20,6 +23,9 @@ pub(super) fn exec(set: &Exec, sources: &Sources) -> ExecConfig {
         Some(((*name).to_owned(), value))
     });
     let of_toolchains = toolchain_variables().filter_map(|name| Some((name.into(), value(name)?)));
+    let of_git = OF_GIT
+        .iter()
+        .filter_map(|name| Some(((*name).into(), value(name)?)));
     ExecConfig {
         level: match set.sandbox {
             Sandbox::Namespaces => Level::Namespaces,
@@ -38,6 +44,9 @@ pub(super) fn exec(set: &Exec, sources: &Sources) -> ExecConfig {
         home: value("HOME").map(PathBuf::from),
         env: env.collect(),
         variables: of_toolchains.collect(),
+        git: GitSettings {
+            env: of_git.collect(),
+        },
         program: None,
     }
 }

@@ -1,7 +1,7 @@
-//! Whether this machine can hold commands.
+//! Whether this machine can hold commands, and an undo can take back what they change.
 
 use samovar_locale::doctor as text;
-use samovar_server::{Level, try_sandbox};
+use samovar_server::{Level, not_undone, try_sandbox};
 
 use super::Finding;
 use crate::config::Setup;
@@ -23,4 +23,12 @@ pub(super) async fn examine(found: &Setup) -> Option<Finding> {
         }
         (Ok(()), Level::Off) => Finding::absent("sandbox", text::sandbox_off().to_owned(), reason),
     })
+}
+
+/// Looks for what an undo would not take back.
+pub(super) async fn undo(found: &Setup) -> Option<Finding> {
+    let config = found.config.clone();
+    let looked = tokio::task::spawn_blocking(move || not_undone(&config));
+    let fact = looked.await.ok().flatten()?;
+    Some(Finding::absent("undo", fact, text::undo_why()))
 }

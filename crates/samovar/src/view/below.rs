@@ -37,6 +37,9 @@ impl View {
     /// answer, indented by its depth.
     pub(super) fn below(&mut self, event: &ShownEvent) -> Result<(), Failure> {
         self.result.note_change(&event.kind);
+        if let Kind::CallProgress { progress, .. } = &event.kind {
+            return self.note(progress);
+        }
         let name = event.agent.name();
         let (tone, line) = match &event.kind {
             Kind::MessageFinished { message, .. } if message.role == Role::User => {

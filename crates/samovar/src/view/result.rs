@@ -7,7 +7,7 @@ use samovar_core::{Kind, Role, SessionId, Status, Usage};
 use samovar_wire::agent::{Dollars, MessagePart, ShownEvent, Snapshot};
 use serde_json::{Value, json};
 
-use super::{EDIT, WRITE};
+use super::{EDIT, EXEC, WRITE};
 
 /// What a program is told at the end.
 pub(super) struct TurnResult {
@@ -20,7 +20,7 @@ pub(super) struct TurnResult {
     /// Whether the text came with calls, so that it is no answer.
     has_calls: bool,
     calls: Vec<Value>,
-    /// The files that file tools changed, also those of called agents.
+    /// The files that file tools and commands changed, also those of called agents.
     changed: BTreeSet<String>,
     pub(super) usage: Usage,
 }
@@ -95,6 +95,13 @@ impl TurnResult {
     }
 
     fn change(&mut self, tool: &str, status: Status, data: Option<&Value>) {
+        if tool == EXEC {
+            // Also one that failed may have changed something.
+            let changed = data.and_then(|data| data["changed"].as_array());
+            let paths = changed.into_iter().flatten();
+            let paths = paths.filter_map(|it| it["path"].as_str());
+            self.changed.extend(paths.map(str::to_owned));
+        }
         let is_change = [EDIT, WRITE].contains(&tool) && status == Status::Done;
         let path = data.and_then(|data| data["path"].as_str());
         self.changed

@@ -3,6 +3,7 @@
 mod environment;
 mod projects;
 mod shown;
+mod undone;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -49,6 +50,8 @@ fn rows() -> Vec<Row<'static>> {
         ("exit 3", json!({}), "exit code 3"),
         ("kill -9 $$", json!({}), "ended by signal 9"),
         ("pwd; echo $HOME", json!({"cwd": "below"}), "/below\n"),
+        ("echo $HOME; ls -A ~; echo x > ~/x", json!({}), "/data/home"),
+        ("cat ~/x; true > made.txt", json!({}), "stdout:\nx"),
         ("ls", json!({"cwd": "../"}), "outside"),
         ("ls", json!({"cwd": "missing"}), "cwd cannot be entered"),
         (

@@ -54,6 +54,9 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), RulesetError> {
             created = allow(created, &path, read)?;
         }
     }
+    if let Some(home) = &plan.home {
+        created = allow(created, &home.place(plan.level), all)?;
+    }
     let access = if plan.writes { all } else { read };
     created = allow(created, &plan.workspace, access)?;
     if plan.level == Level::Namespaces {

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::io::Errno;
 use rustix::mount::{self, MountFlags, MountPropagationFlags, UnmountFlags};
 
-use super::plan::{Failed, Plan, Step};
+use super::plan::{Failed, Home, Plan, Step};
 use crate::kernel;
 
 /// The old root, while the new one is built.
@@ -32,6 +32,9 @@ pub(super) const DEVICES: [&str; 6] = [
 ];
 /// The folders in memory that a command may write.
 pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/dev/shm"];
+
+/// The home folder of a command that has no other.
+pub(super) const EMPTY_HOME: &str = "/tmp/home";
 
 const DEV_LINKS: [(&str, &str); 5] = [
     ("/dev/fd", "/proc/self/fd"),
@@ -77,8 +80,13 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
     for path in &plan.view.kept {
         keep(path).map_err(about(path))?;
     }
+    let home = plan.home.as_ref();
     for path in &plan.view.masked {
-        mask(path).map_err(about(path))?;
+        mask(path, home).map_err(about(path))?;
+    }
+    match home {
+        Some(home) => settle(home).map_err(about(&home.folder))?,
+        None => place(&inside(Path::new(EMPTY_HOME)), true).map_err(about(EMPTY_HOME))?,
     }
     for (name, target) in &plan.view.links {
         link(name, target).map_err(about(name))?;
@@ -214,7 +222,28 @@ fn layer(path: &Path, temp: u64) -> io::Result<()> {
     fs::create_dir(&upper)?;
     fs::create_dir(&work)?;
     fs::set_permissions(&upper, fs::metadata(&from)?.permissions())?;
+    overlay(&from, [&upper, &work], &to)
+}
+
+/// Shows the home folder, over all else that is shown.
+fn settle(home: &Home) -> io::Result<()> {
+    let (from, to) = (outside(&home.folder), inside(&home.folder));
+    let Some(layer) = &home.layer else {
+        return show(&home.folder, Access::Write);
+    };
+    let [upper, work] = ["upper", "work"].map(|name| outside(&layer.join(name)));
+    if overlay(&from, [&upper, &work], &to).is_ok() {
+        return Ok(());
+    }
+    // Not every file system can be the upper one, and the home of others is not to be changed.
     place(&to, true)?;
+    mount::mount_bind_recursive(&upper, &to)?;
+    kernel::restrict_mount(&to, kernel::Restriction::Writable, true)
+}
+
+/// Lays a layer over a folder, which has its changes in `upper`.
+fn overlay(from: &Path, [upper, work]: [&Path; 2], to: &Path) -> io::Result<()> {
+    place(to, true)?;
     let plain = |path: &Path| {
         let text = path
             .to_str()
@@ -222,15 +251,16 @@ fn layer(path: &Path, temp: u64) -> io::Result<()> {
         text.map(str::to_owned)
             .ok_or_else(|| io::Error::from(Errno::INVAL))
     };
+    // Without an index two commands of one session can have the same layer.
     let options = format!(
-        "lowerdir={},upperdir={},workdir={},userxattr",
-        plain(&from)?,
-        plain(&upper)?,
-        plain(&work)?
+        "lowerdir={},upperdir={},workdir={},userxattr,index=off",
+        plain(from)?,
+        plain(upper)?,
+        plain(work)?
     );
     let options = std::ffi::CString::new(options)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount::mount("overlay", &to, "overlay", flags, options.as_c_str())?;
+    mount::mount("overlay", to, "overlay", flags, options.as_c_str())?;
     Ok(())
 }
 
@@ -260,16 +290,19 @@ fn keep(path: &Path) -> io::Result<()> {
     kernel::restrict_mount(&place, kernel::Restriction::ReadOnly, true)
 }
 
-/// Shows a file or folder empty.
-fn mask(path: &Path) -> io::Result<()> {
+/// Shows a file or folder empty, but for the home folder if that lies in it.
+fn mask(path: &Path, home: Option<&Home>) -> io::Result<()> {
     let to = inside(path);
     let Ok(found) = fs::symlink_metadata(&to) else {
         return Ok(());
     };
     if found.is_dir() {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::RDONLY;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount::mount("tmpfs", &to, "tmpfs", flags, c"mode=0555,size=4k")?;
-        return Ok(());
+        if let Some(home) = home.filter(|home| home.folder.starts_with(path)) {
+            fs::create_dir_all(inside(&home.folder))?;
+        }
+        return kernel::restrict_mount(&to, kernel::Restriction::ReadOnly, false);
     }
     let empty = Path::new("/empty");
     if !empty.exists() {

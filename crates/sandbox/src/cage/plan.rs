@@ -58,6 +58,31 @@ impl Default for Limits {
     }
 }
 
+/// The home folder of a command. Both folders must exist; paths are absolute and have no links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Home {
+    /// The folder that is kept, and where it is shown.
+    pub folder: PathBuf,
+    /// Where the changes go instead of into it: a folder with the folders `upper` and `work`. Where no
+    /// layer can be laid over the folder, `upper` is all that is shown.
+    pub layer: Option<PathBuf>,
+}
+
+impl Home {
+    /// The folder of the layer that has what a command made.
+    pub(super) fn upper(&self) -> Option<PathBuf> {
+        self.layer.as_ref().map(|layer| layer.join("upper"))
+    }
+
+    /// Where a command finds it.
+    pub(super) fn place(&self, level: Level) -> PathBuf {
+        match (self.upper(), level) {
+            (Some(upper), Level::Landlock | Level::Off) => upper,
+            (Some(_), Level::Namespaces) | (None, _) => self.folder.clone(),
+        }
+    }
+}
+
 /// What a cage needs to know before its command is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
@@ -82,6 +107,7 @@ pub(super) struct Plan {
     /// What the workspace has to be: its device and inode.
     pub(super) workspace_id: (u64, u64),
     pub(super) view: View,
+    pub(super) home: Option<Home>,
     /// A folder for temporary files, where the cage has no file system of its own.
     pub(super) temp: Option<PathBuf>,
     pub(super) program: PathBuf,

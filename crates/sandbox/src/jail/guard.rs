@@ -112,6 +112,13 @@ impl Guard {
         read_only.any(|guarded| place.is_within(guarded)) || names.any(|name| self.is_name(name))
     }
 
+    /// Whether this path, relative to the root, is a read-only place itself.
+    pub(super) fn keeps(&self, path: &str) -> bool {
+        let is_same = |guarded: &JailPath| guarded.as_path().as_os_str() == path;
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.read_only.iter().any(is_same) || self.is_name(OsStr::new(name))
+    }
+
     /// Whether `id` is what a read-only place leads to at this moment, or a folder that was one when
     /// the jail was opened.
     ///

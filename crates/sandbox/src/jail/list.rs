@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Dir, FileType, Stat};
 use rustix::io::Errno;
 use samovar_descriptors::retry;
+use serde::{Deserialize, Serialize};
 
 use super::Jail;
 use crate::error::JailError;
@@ -18,7 +19,8 @@ use crate::temp;
 const MAX_NAMES: usize = 65_536;
 
 /// The kind of a directory entry; links are not followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A regular file.
     File,
@@ -94,7 +96,7 @@ impl Jail {
 }
 
 impl Kind {
-    fn of(stat: &Stat) -> Kind {
+    pub(super) fn of(stat: &Stat) -> Kind {
         match sys::file_type(stat) {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Directory,

@@ -69,7 +69,7 @@ impl Jail {
     }
 
     /// Walks to `folder`, for a writer: refuses what is protected.
-    fn descend_to_change(&self, folder: &Path) -> Result<OwnedFd, JailError> {
+    pub(super) fn descend_to_change(&self, folder: &Path) -> Result<OwnedFd, JailError> {
         let (mut dir, mut reached, names) = self.start(folder)?;
         for name in names {
             reached.push(name);

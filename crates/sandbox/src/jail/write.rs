@@ -103,7 +103,7 @@ impl Jail {
     }
 
     /// Walks to `folder`, for a writer: makes what is missing, refuses what is protected.
-    fn descend_making(&self, folder: &Path) -> Result<OwnedFd, JailError> {
+    pub(super) fn descend_making(&self, folder: &Path) -> Result<OwnedFd, JailError> {
         let (mut dir, mut reached, names) = self.start(folder)?;
         for name in names {
             reached.push(name);
@@ -151,7 +151,7 @@ impl Jail {
     }
 
     /// Refuses to make at `place`, in the folder `dir`, what would be protected.
-    fn refuse_new(&self, dir: &OwnedFd, place: &JailPath) -> Result<(), JailError> {
+    pub(super) fn refuse_new(&self, dir: &OwnedFd, place: &JailPath) -> Result<(), JailError> {
         let refused = |errno| JailError::from_errno(errno, place.as_path());
         let dir = Id::of(&fs::fstat(dir).map_err(refused)?);
         if self.guard.would_be(&self.root, dir, place) {
@@ -172,7 +172,7 @@ impl Jail {
 }
 
 /// Makes the folder `name` in `dir` and opens it.
-fn make(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
+pub(super) fn make(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
     match fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
         Ok(()) => sys::sync_dir(retry(|| sys::listable(dir))?)?,
         // Somebody else made it, or put something in its place: the step finds out.
@@ -183,7 +183,7 @@ fn make(dir: &OwnedFd, name: &OsStr) -> Result<(OwnedFd, Id), Errno> {
 }
 
 /// A synced file in `dir` with this content, and with what `old` hands down.
-fn fill<'dir>(
+pub(super) fn fill<'dir>(
     dir: &'dir OwnedFd,
     content: &[u8],
     old: Option<&Stat>,

@@ -1,5 +1,6 @@
 //! The cage, attacked: what must not happen in it, each shown to happen without it.
 
+mod home;
 mod limits;
 mod orphans;
 mod proof;
@@ -262,6 +263,7 @@ impl Machine {
                 .to_vec(),
             path: None,
             cwd: self.workspace.clone(),
+            home: None,
             network: false,
             writes: true,
             limits: Limits::default(),

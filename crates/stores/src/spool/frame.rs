@@ -192,6 +192,7 @@ mod tests {
                 elapsed_ms: 2_000,
                 output_bytes: u64::MAX,
                 last: "é\n".to_owned(),
+                note: None,
             },
         };
         for kind in deltas.into_iter().chain(others).chain([progress]) {

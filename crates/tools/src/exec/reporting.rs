@@ -53,6 +53,7 @@ impl Latest {
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             output_bytes,
             last: plain(last),
+            note: None,
         }
     }
 

@@ -10,6 +10,8 @@ use samovar_shell::ReadOnly;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::git::{GitSettings, Identity};
+
 /// How long git may take to say its version.
 const GIT_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of what git says about its version, at most.
@@ -32,6 +34,8 @@ pub struct ExecSettings {
     pub limits: Limits,
     /// `PATH`, `LANG` and such, for commands.
     pub env: Vec<(String, String)>,
+    /// Where the owner's own git settings are.
+    pub git: GitSettings,
 }
 
 /// The sandbox of this server.
@@ -45,6 +49,8 @@ pub struct Shell {
     /// Programs that run without a question where the version of git is not known.
     allow_without_git: ReadOnly,
     pub(super) places: Semaphore,
+    /// Who the person is for git, asked when the first command runs.
+    identity: OnceLock<Identity>,
 }
 
 /// A sandbox that works.
@@ -64,7 +70,16 @@ impl Shell {
             missing: Mutex::default(),
             retry_after: RETRY_AFTER,
             places: Semaphore::new(MAX_RUNNING),
+            identity: OnceLock::new(),
         }
+    }
+
+    /// Who the person is for git. Blocks for some milliseconds the first time.
+    pub(super) fn identity(&self) -> &Identity {
+        self.identity.get_or_init(|| {
+            let cages = &self.settings.cages;
+            self.settings.git.identity(&cages.path, &cages.workspace)
+        })
     }
 
     /// How commands are shut in.
@@ -126,6 +141,7 @@ impl Shell {
             env: self.settings.env.clone(),
             path: None,
             cwd: self.settings.cages.workspace.clone(),
+            home: None,
             network: false,
             writes: false,
             limits: self.settings.limits,
@@ -188,6 +204,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             limits: Limits::default(),
             env: Vec::new(),
+            git: GitSettings::default(),
         });
         assert!(shell.check().is_err());
         shell.retry_after = Duration::ZERO;

@@ -7,6 +7,7 @@
 )]
 
 mod catalog;
+mod commands;
 mod edit_file;
 mod hostile;
 mod list_dir;

@@ -13,17 +13,17 @@ use serde_json::{Value, json};
 use crate::yard::Yard;
 
 /// A yard, and the calls that were made in it.
-struct Turns {
-    yard: Yard,
+pub(crate) struct Turns {
+    pub(crate) yard: Yard,
     /// Each with its turn.
-    calls: Vec<(String, ClosedCall)>,
+    pub(crate) calls: Vec<(String, ClosedCall)>,
 }
 
-fn session() -> SessionId {
+pub(crate) fn session() -> SessionId {
     SessionId::new("session").unwrap()
 }
 
-fn turns(names: &[&str]) -> Vec<TurnId> {
+pub(crate) fn turns(names: &[&str]) -> Vec<TurnId> {
     names
         .iter()
         .map(|name| TurnId::new(name).unwrap())
@@ -32,7 +32,11 @@ fn turns(names: &[&str]) -> Vec<TurnId> {
 
 impl Turns {
     fn with(bounds: UndoBounds, files: &[(&str, &str)]) -> Self {
-        let yard = Yard::undoing(bounds);
+        Self::of(Yard::undoing(bounds), files)
+    }
+
+    /// In a yard with these files.
+    pub(crate) fn of(yard: Yard, files: &[(&str, &str)]) -> Self {
         for (path, content) in files {
             yard.put(path, content);
         }
@@ -44,7 +48,7 @@ impl Turns {
         Self::with(UndoBounds::default(), files)
     }
 
-    async fn call(&mut self, turn: &str, name: &str, args: Value) -> Outcome {
+    pub(crate) async fn call(&mut self, turn: &str, name: &str, args: Value) -> Outcome {
         let call = format!("call{}", self.calls.len());
         let outcome = self.yard.call_as(turn, &call, name, args).await;
         let closed = ClosedCall {
@@ -57,7 +61,7 @@ impl Turns {
         outcome
     }
 
-    async fn write(&mut self, turn: &str, path: &str, content: &str) {
+    pub(crate) async fn write(&mut self, turn: &str, path: &str, content: &str) {
         // What is there has to be seen first.
         let seen = self.yard.call("read_file", json!({"path": path}));
         drop(seen.await);
@@ -66,7 +70,7 @@ impl Turns {
         assert_eq!(outcome.status, Status::Done, "{}", outcome.text);
     }
 
-    async fn take_back(&self, names: &[&str]) -> Result<TakenBack, Error> {
+    pub(crate) async fn take_back(&self, names: &[&str]) -> Result<TakenBack, Error> {
         let changes = self.yard.workspace.changes();
         let of_turns = |(turn, _): &&(String, ClosedCall)| names.contains(&turn.as_str());
         let calls = self.calls.iter().filter(of_turns);
@@ -75,7 +79,7 @@ impl Turns {
     }
 
     /// The paths that were taken back; a created one with `-`.
-    async fn taken(&self, names: &[&str]) -> Vec<String> {
+    pub(crate) async fn taken(&self, names: &[&str]) -> Vec<String> {
         let files = self.take_back(names).await.unwrap().files;
         let shown = files.iter().map(|file| match file.restoration {
             Restoration::Restored => file.path.clone(),
@@ -85,7 +89,7 @@ impl Turns {
     }
 
     /// The code of a refusal, with the files that it names.
-    async fn refused(&self, names: &[&str]) -> (Code, Value) {
+    pub(crate) async fn refused(&self, names: &[&str]) -> (Code, Value) {
         let error = self.take_back(names).await.unwrap_err();
         (error.code, error.details.unwrap()["files"].clone())
     }

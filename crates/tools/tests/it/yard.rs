@@ -3,14 +3,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use samovar_core::{
     AgentPath, CallContext, CallId, Outcome, Probed, SessionId, Status, ToolCall, ToolReply,
     ToolSpec, Toolset, TurnId,
 };
 use samovar_egress::Client;
+use samovar_sandbox::cage::{CageSettings, Level, Limits};
 use samovar_sandbox::{Jail, Protected, SmallFiles};
-use samovar_tools::{Resources, SeenFiles, UndoBounds, UndoStore, WebSearch, Workspace, catalog};
+use samovar_tools::{
+    ExecSettings, GitSettings, HomeStore, ReadOnly, Recorder, RecorderBounds, Resources, SeenFiles,
+    Shell, UndoBounds, UndoStore, WebSearch, Workspace, catalog,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -23,6 +28,38 @@ pub(crate) struct Yard {
     top: TempDir,
     pub(crate) workspace: Arc<Workspace>,
     tools: Vec<Arc<dyn Toolset>>,
+}
+
+/// A sandbox for commands; without a sandbox where the machine gives none.
+fn shell(ws: &Path) -> Shell {
+    let with = |level| {
+        let path = ["/usr/bin", "/bin"].map(PathBuf::from).to_vec();
+        Shell::new(ExecSettings {
+            cages: CageSettings {
+                level,
+                workspace: ws.to_owned(),
+                path,
+                home: None,
+                variables: Vec::new(),
+                read: Vec::new(),
+                hidden: vec![ws.join("data")],
+                kept: Vec::new(),
+                lock: None,
+                note: None,
+                program: Some(env!("CARGO_BIN_EXE_tools-cage").into()),
+            },
+            allow: ReadOnly::built_in(),
+            timeout: Duration::from_mins(10),
+            limits: Limits::default(),
+            env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+            git: GitSettings::default(),
+        })
+    };
+    let shell = with(Level::Namespaces);
+    if shell.check().is_ok() {
+        return shell;
+    }
+    with(Level::Off)
 }
 
 impl Yard {
@@ -39,6 +76,42 @@ impl Yard {
                 .with_undo(UndoStore::new(files, bounds))
                 .with_seen(seen)
         })
+    }
+
+    /// One with commands, which are recorded in its data directory within bounds.
+    pub(crate) fn commanding(bounds: RecorderBounds) -> Self {
+        let yard = Self::new();
+        let data = yard.ws("data");
+        yard.commanding_in(&data, bounds)
+    }
+
+    /// The same folder with commands that are recorded in another data directory, as a server opens it.
+    pub(crate) fn commanding_in(self, data: &Path, bounds: RecorderBounds) -> Self {
+        let ws = self.ws("").canonicalize().unwrap();
+        let protected = Protected {
+            hidden: vec![ws.join("data")],
+            read_only: vec!["samovar.toml".into(), "skills".into(), ".git".into()],
+            read_only_names: vec![".git".to_owned()],
+        };
+        let files = SmallFiles::of(data).unwrap();
+        let workspace = Workspace::new(Arc::new(Jail::open(&ws, &protected).unwrap()))
+            .with_undo(UndoStore::new(files.clone(), UndoBounds::default()))
+            .with_recorder(Recorder::new(files, bounds))
+            .with_homes(HomeStore::of(data).unwrap());
+        let recorder = workspace.recorder().unwrap();
+        recorder.recover(&workspace).unwrap();
+        let workspace = Arc::new(workspace);
+        let tools = catalog(&Resources {
+            workspace: workspace.clone(),
+            client: Client::new(Vec::new()),
+            search: None,
+            shell: Some(Arc::new(shell(&ws))),
+        });
+        Self {
+            workspace,
+            tools,
+            ..self
+        }
     }
 
     /// One whose tools for the web have this client and this search.
@@ -156,17 +229,30 @@ impl Yard {
         name: &str,
         args: Value,
     ) -> impl Future<Output = Outcome> + Send + 'static {
+        self.call_with(call, name, args, &mut |context| {
+            context.turn = TurnId::new(turn).unwrap();
+        })
+    }
+
+    /// Calls a tool with a context of this shape, under an id.
+    pub(crate) fn call_with(
+        &self,
+        call: &str,
+        name: &str,
+        args: Value,
+        shape: &mut dyn FnMut(&mut CallContext),
+    ) -> samovar_core::Future<'static, Outcome> {
         let (tool, mut tool_call, mut context) = self.prepare(name, args);
         tool_call.id = CallId::new(call).unwrap();
         context.key = tool_call.id.clone();
-        context.turn = TurnId::new(turn).unwrap();
+        shape(&mut context);
         let reply = tool.call(tool_call, context);
-        async {
+        Box::pin(async {
             match reply.await {
                 ToolReply::Closed(outcome) => outcome,
                 ToolReply::Open | ToolReply::Shown(..) => panic!("a tool closes its call"),
             }
-        }
+        })
     }
 
     /// Calls a tool in a session, as its own agent or as one that this turn belongs to.

@@ -71,9 +71,11 @@ async fn needs_npm_a_node_project_is_tested_in_the_sandbox() {
             s.listen(0, '127.0.0.1', () => http.get({port: s.address().port}, () => { s.close(); done(); })); });\n",
         ),
     ];
-    let result = in_project(&files, "npm test").await;
+    let result = in_project(&files, "npm test && ls -A").await;
     assert!(
-        result.starts_with("exit code 0") && result.contains("# pass 1"),
+        result.starts_with("exit code 0")
+            && result.contains("# pass 1")
+            && !result.contains(".npm"),
         "{result}"
     );
 }

@@ -263,6 +263,7 @@ fn what_cannot_run_says_at_which_step() {
     assert_eq!(step, samovar_sandbox::cage::Step::Execute);
     let cwd = Job {
         cwd: machine.outside.clone(),
+        home: None,
         ..job.clone()
     };
     let (_, ended) = run(&cages, cwd);

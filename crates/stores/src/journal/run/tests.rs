@@ -176,7 +176,7 @@ fn kind() -> impl Strategy<Value = Kind> {
             Kind::CallProgress {
                 message,
                 call: CallId::new(&call).unwrap(),
-                progress: Progress { elapsed_ms: n, output_bytes: n / 2, last },
+                progress: Progress { elapsed_ms: n, output_bytes: n / 2, last, note: None },
             }
         }),
         1 => Just(Kind::SessionClosed),

@@ -1,0 +1,129 @@
+//! Giving a place back what it was: a file, a link, a folder, or nothing.
+//!
+//! Unlike a write, nothing here is durable until [`Jail::sync`]: an undo restores many files and
+//! waits for the disk once.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use rustix::fs::{self, AtFlags, FileType, Mode};
+use rustix::io::Errno;
+use samovar_descriptors::retry;
+
+use super::write::fill;
+use super::{Jail, make};
+use crate::error::JailError;
+use crate::path::JailPath;
+use crate::sys::{self, Id};
+
+/// Permission bits that are given back; set-uid and its kin vouched for another content.
+const BITS: u32 = 0o777;
+
+impl Jail {
+    /// Puts a file at `place`, whole or not at all, with these permission bits, or with those that the
+    /// file there has. Missing folders are made.
+    ///
+    /// # Errors
+    /// As [`Jail::write`].
+    pub fn put_file(
+        &self,
+        place: &JailPath,
+        content: &[u8],
+        mode: Option<u32>,
+    ) -> Result<(), JailError> {
+        let refused = |errno| JailError::from_errno(errno, place.as_path());
+        let (folder, name) = self.admit(place)?;
+        let stand = self.descend_making(folder)?;
+        let dir = retry(|| sys::listable(&stand)).map_err(refused)?;
+        let old = self.target(&dir, name, place)?;
+        let temp = fill(&dir, content, old.as_ref())
+            .map_err(|source| JailError::io(place.as_path(), source))?;
+        if let Some(mode) = mode {
+            let mode = Mode::from_raw_mode(mode & BITS);
+            fs::fchmod(temp.file(), mode).map_err(refused)?;
+        }
+        // As for a write: this look refuses what became wrong.
+        self.target(&dir, name, place)?;
+        temp.rename(name).map_err(refused)
+    }
+
+    /// Makes a link at `place`, where nothing is. Missing folders are made.
+    ///
+    /// # Errors
+    /// As [`Jail::write`].
+    pub fn put_link(&self, place: &JailPath, target: &OsStr) -> Result<(), JailError> {
+        let refused = |errno| JailError::from_errno(errno, place.as_path());
+        let (folder, name) = self.admit(place)?;
+        let dir = self.descend_making(folder)?;
+        self.refuse_new(&dir, place)?;
+        fs::symlinkat(target, &dir, name).map_err(refused)
+    }
+
+    /// Makes a folder with these permission bits at `place`, or gives them to the one there. Missing
+    /// folders above it are made.
+    ///
+    /// # Errors
+    /// As [`Jail::write`].
+    pub fn put_folder(&self, place: &JailPath, mode: u32) -> Result<(), JailError> {
+        let refused = |errno| JailError::from_errno(errno, place.as_path());
+        let (folder, name) = self.admit(place)?;
+        let above = self.descend_making(folder)?;
+        let dir = match super::step(&above, name) {
+            Err(Errno::NOENT) => {
+                self.refuse_new(&above, place)?;
+                make(&above, name)
+            }
+            found => found,
+        };
+        let (dir, id) = dir.map_err(refused)?;
+        self.refuse_guarded(id, place.as_path())?;
+        let dir = retry(|| sys::listable(&dir)).map_err(refused)?;
+        let mode = Mode::from_raw_mode(mode & BITS);
+        fs::fchmod(dir, mode).map_err(refused)
+    }
+
+    /// Removes the file, the link or the empty folder at `place`. Returns whether nothing is there
+    /// now: a folder that is in use stays.
+    ///
+    /// # Errors
+    /// As [`Jail::write`].
+    pub fn clear(&self, place: &JailPath) -> Result<bool, JailError> {
+        let refused = |errno| JailError::from_errno(errno, place.as_path());
+        let (folder, name) = self.admit(place)?;
+        let dir = match self.descend_to_change(folder) {
+            Ok(dir) => dir,
+            Err(
+                JailError::NotFound { .. }
+                | JailError::NotADirectory { .. }
+                | JailError::Symlink { .. },
+            ) => return Ok(true),
+            Err(other) => return Err(other),
+        };
+        let stat = match sys::stat_in(&dir, name) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(true),
+            Err(errno) => return Err(refused(errno)),
+        };
+        self.refuse_guarded(Id::of(&stat), place.as_path())?;
+        let flags = match sys::file_type(&stat) {
+            FileType::Directory => AtFlags::REMOVEDIR,
+            _ => AtFlags::empty(),
+        };
+        match fs::unlinkat(&dir, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY) => Ok(false),
+            Err(errno) => Err(refused(errno)),
+        }
+    }
+
+    /// Makes all that was changed survive a crash of the machine.
+    ///
+    /// # Errors
+    /// [`JailError::Io`].
+    pub fn sync(&self) -> Result<(), JailError> {
+        let root = Path::new(".");
+        let failed = |errno| JailError::from_errno(errno, root);
+        let dir = retry(|| sys::listable(&self.root)).map_err(failed)?;
+        fs::syncfs(dir).map_err(failed)
+    }
+}

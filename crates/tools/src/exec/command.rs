@@ -1,0 +1,157 @@
+//! One command, from its start to its outcome.
+
+use std::sync::Arc;
+
+use samovar_core::tool::Progress;
+use samovar_core::{CallContext, Outcome, Status};
+use samovar_sandbox::cage::{Running, Stopper};
+use serde_json::Value;
+use tokio::task;
+
+use crate::outputs::Output;
+use crate::recorder::{Caller, Recorded, Recording, told};
+
+use super::reporting::{Latest, report};
+use super::written::{Written, unknown};
+use super::{Exec, ExecTool, off};
+
+/// Ends the command when its call is dropped.
+struct StopOnDrop(Stopper);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+pub(super) async fn run(tool: ExecTool, exec: Exec, context: CallContext) -> Outcome {
+    let (shell, workspace) = (tool.shell.clone(), tool.workspace.clone());
+    let timeout = tool.timeout(&exec);
+    let Ok(_place) = shell.places.acquire().await else {
+        return Outcome::new(Status::Cancelled, "the server is stopping");
+    };
+    let reads = tool.reads(&exec.command);
+    let caller = context.clone();
+    let started = task::spawn_blocking(move || start(&tool, &exec, &caller));
+    let (running, recording) = match started.await {
+        Ok(Ok(started)) => started,
+        Ok(Err(why)) => return Outcome::failed(why),
+        Err(error) => return unwatched(&error),
+    };
+    let stopper = match running.stopper() {
+        Ok(stopper) => StopOnDrop(stopper),
+        Err(error) => return Outcome::failed(unstarted(&error)),
+    };
+    let mut written = Written::new();
+    let latest = Arc::new(Latest::default());
+    let (session, key) = (context.session.clone(), context.key.clone());
+    let reported = latest.clone();
+    let mut watched = task::spawn_blocking(move || {
+        let make = || {
+            workspace
+                .outputs()
+                .and_then(|it| created(it.create(&session, &key)))
+        };
+        let ended = running.watch(|channel, bytes| {
+            reported.add(bytes);
+            written.add(channel, bytes, make);
+        });
+        let finish = ended.map_err(|error| error.to_string());
+        // Also where nobody waits for it any more: the turn can be taken back.
+        let recorded = match recording {
+            Some(recording) => recording.end(),
+            None => Recorded::default(),
+        };
+        (finish, written, recorded)
+    });
+    let (ended, is_late) = tokio::select! {
+        ended = &mut watched => (ended, false),
+        never = report(&latest, &context.progress) => match never {},
+        () = tokio::time::sleep(timeout) => {
+            stopper.0.stop();
+            (watched.await, true)
+        }
+    };
+    match ended {
+        Ok((Ok(finish), written, recorded)) => {
+            let told = written.outcome(&finish, is_late.then_some(timeout));
+            with_changes(told, recorded, reads)
+        }
+        Ok((Err(error), ..)) => unknown(&format!("the command was lost: {error}")),
+        Err(error) => unwatched(&error),
+    }
+}
+
+/// Starts it, after the folder was recorded if it may change that. Blocks as long as that takes.
+fn start(
+    tool: &ExecTool,
+    exec: &Exec,
+    context: &CallContext,
+) -> Result<(Running, Option<Recording>), String> {
+    let cages = tool.shell.check().map_err(|why| off(&why))?;
+    let job = tool.job(exec, context)?;
+    let recorder = tool.workspace.recorder().filter(|_| job.writes);
+    let (recording, looked) = match recorder {
+        Some(recorder) => recorder.begin(
+            &tool.workspace,
+            Caller {
+                session: context.session.clone(),
+                turn: context.turn.clone(),
+                call: context.key.clone(),
+                reaches_out: tool.insists(exec).is_some(),
+            },
+        ),
+        None => (None, Ok(Vec::new())),
+    };
+    let note = told::note(&looked);
+    if note.is_some() {
+        context.progress.show(Progress {
+            note,
+            ..Progress::default()
+        });
+    }
+    let running = cages.start(job).map_err(|error| unstarted(&error))?;
+    Ok((running, recording))
+}
+
+/// The outcome with what the command changed.
+fn with_changes(mut outcome: Outcome, recorded: Recorded, reads: bool) -> Outcome {
+    if let Some(why) = recorded.uncovered {
+        tracing::debug!(?why, "what a command changed is not known");
+        outcome.text +=
+            "\n[what this command changed was not recorded: an undo does not take it back]";
+    }
+    let Some(data) = outcome.data.as_mut().and_then(Value::as_object_mut) else {
+        return outcome;
+    };
+    if reads {
+        data.insert("readOnly".to_owned(), true.into());
+    }
+    if let Some(changed) = recorded.changed {
+        data.insert("changed".to_owned(), changed.into());
+        data.insert("changedMore".to_owned(), recorded.more.into());
+    }
+    outcome
+}
+
+fn unstarted(error: &std::io::Error) -> String {
+    format!("the command could not be started: {error}")
+}
+
+/// The thread of a command did not come to its end.
+fn unwatched(error: &task::JoinError) -> Outcome {
+    if error.is_panic() {
+        return unknown("the server made a mistake while it watched the command");
+    }
+    Outcome::new(Status::Cancelled, "the server is stopping")
+}
+
+fn created(output: std::io::Result<Output>) -> Option<Output> {
+    match output {
+        Ok(output) => Some(output),
+        Err(error) => {
+            tracing::warn!(%error, "the output of a command is not kept whole");
+            None
+        }
+    }
+}

@@ -1,0 +1,576 @@
+//! What commands changed is taken back with their turn.
+
+mod random;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use flate2::read::ZlibDecoder;
+use samovar_core::error::Code;
+use samovar_core::file_changes::ClosedCall;
+use samovar_core::tool::ProgressSink;
+use samovar_core::{CallContext, CallId, SessionId, Status, TurnId};
+use samovar_tools::RecorderBounds;
+use serde_json::{Value, json};
+
+use crate::undo::Turns;
+use crate::yard::{SECRET, Yard};
+
+/// Each file, link and folder of a workspace but for its data directory.
+type Tree = BTreeMap<String, (u32, Vec<u8>)>;
+
+pub(crate) fn tree(ws: &Path) -> Tree {
+    let (mut found, mut waiting) = (Tree::new(), vec![ws.to_owned()]);
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(ws).unwrap().to_str().unwrap().to_owned();
+            let meta = fs::symlink_metadata(&path).unwrap();
+            if name == "data" {
+                continue;
+            }
+            let content = if meta.is_dir() {
+                waiting.push(path);
+                Vec::new()
+            } else if meta.is_symlink() {
+                fs::read_link(&path)
+                    .unwrap()
+                    .into_os_string()
+                    .into_encoded_bytes()
+            } else {
+                fs::read(&path).unwrap_or_default()
+            };
+            found.insert(name, (meta.mode(), content));
+        }
+    }
+    found
+}
+
+fn commanding(files: &[(&str, &str)]) -> Turns {
+    Turns::of(Yard::commanding(RecorderBounds::default()), files)
+}
+
+impl Turns {
+    fn tree(&self) -> Tree {
+        tree(&self.yard.ws(""))
+    }
+
+    async fn run(&mut self, turn: &str, command: &str) -> Value {
+        let outcome = self.call(turn, "exec", json!({"command": command})).await;
+        assert_eq!(outcome.status, Status::Done, "{command}: {}", outcome.text);
+        outcome.data.unwrap()
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_turn_is_taken_back_with_what_its_commands_changed() {
+    let rows = [
+        (
+            "echo new > new; mkdir -p a/b; echo x > a/b/c",
+            "a:created a/b:created a/b/c:created new:created",
+        ),
+        (
+            "echo more >> old; rm gone; mv run.sh ran.sh",
+            "gone:deleted old:changed ran.sh:created run.sh:deleted",
+        ),
+        ("chmod 600 old; chmod +x gone", "gone:changed old:changed"),
+        (
+            "ln -s old link; rm to; ln -s else to",
+            "link:created to:changed",
+        ),
+        (
+            "rm -r full; rmdir empty",
+            "empty:deleted full:deleted full/x:deleted full/y:deleted",
+        ),
+        (
+            "rm -r full; echo file > full",
+            "full:changed full/x:deleted full/y:deleted",
+        ),
+        (
+            "rm old; mkdir old; echo x > old/x",
+            "old:changed old/x:created",
+        ),
+        (
+            "mv full moved; ln -s moved full",
+            "full:changed full/x:deleted full/y:deleted moved:created moved/x:created moved/y:created",
+        ),
+        ("chmod 500 full; echo x > built/out", "full:changed"),
+        (
+            "echo built > .gitignore; rm -r built/kept; echo x > new",
+            ".gitignore:changed new:created",
+        ),
+        ("rm .gitignore", ".gitignore:deleted"),
+        ("printf same > old; touch old; true", ""),
+    ];
+    for (command, expected) in rows {
+        let files = [
+            (".gitignore", "/built\n"),
+            ("old", "same"),
+            ("gone", "gone\n"),
+            ("run.sh", "echo\n"),
+            ("full/x", "x"),
+            ("full/y", "y"),
+            ("built/kept", "kept"),
+        ];
+        let mut all = commanding(&files);
+        fs::set_permissions(all.yard.ws("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(all.yard.ws("empty")).unwrap();
+        symlink("old", all.yard.ws("to")).unwrap();
+        let of_turn = |tree: Tree| -> Tree {
+            tree.into_iter()
+                .filter(|(path, _)| !path.starts_with("built"))
+                .collect()
+        };
+        let before = of_turn(all.tree());
+
+        let data = all.run("t", command).await;
+
+        let changed = data["changed"].as_array().unwrap().iter();
+        let changed: Vec<String> = changed
+            .map(|it| {
+                format!(
+                    "{}:{}",
+                    it["path"].as_str().unwrap(),
+                    it["change"].as_str().unwrap()
+                )
+            })
+            .collect();
+        assert_eq!(changed.join(" "), expected, "{command}");
+        assert_eq!(data["changedMore"], 0);
+        for _ in 0..2 {
+            let taken = all.take_back(&["t"]).await;
+            let taken = taken.unwrap_or_else(|error| panic!("{command}: {error:?}"));
+            assert_eq!(taken.calls.len(), 1, "{command}");
+            assert_eq!(of_turn(all.tree()), before, "{command}");
+        }
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn commands_and_file_tools_of_a_turn_are_taken_back_together() {
+    let mut all = commanding(&[("a", "1"), ("b", "1")]);
+    let before = all.tree();
+    all.write("t", "a", "2").await;
+    all.run("t", "printf 3 > a; printf 2 > b; chmod +x b; printf x > c")
+        .await;
+    all.write("t", "b", "3").await;
+    all.write("t", "c", "y").await;
+    all.run("t", "rm a; mkdir d; mv c d").await;
+    all.write("t", "d/e", "1").await;
+
+    all.take_back(&["t"]).await.unwrap();
+    assert_eq!(all.tree(), before);
+
+    // Turn by turn, too, and only from the last.
+    all.run("t1", "printf 2 > a").await;
+    let middle = all.tree();
+    all.write("t2", "a", "3").await;
+    assert_eq!(
+        all.refused(&["t1"]).await,
+        (Code::FilesChanged, json!(["a"]))
+    );
+    all.take_back(&["t2"]).await.unwrap();
+    assert_eq!(all.tree(), middle);
+    all.take_back(&["t1"]).await.unwrap();
+    assert_eq!(all.tree(), before);
+}
+
+// proves TL-2
+#[tokio::test]
+async fn what_others_changed_since_is_never_lost() {
+    type Change = fn(&Turns);
+    let changes: [(&str, Change); 5] = [
+        ("edited", |all| all.yard.put("a", "person's")),
+        ("removed", |all| fs::remove_file(all.yard.ws("a")).unwrap()),
+        ("a folder", |all| {
+            fs::remove_file(all.yard.ws("a")).unwrap();
+            fs::create_dir(all.yard.ws("a")).unwrap();
+        }),
+        ("another mode", |all| {
+            fs::set_permissions(all.yard.ws("a"), fs::Permissions::from_mode(0o600)).unwrap();
+        }),
+        ("as before a branch switch", |all| {
+            all.yard.put("a", "other branch")
+        }),
+    ];
+    for (what, change) in changes {
+        let mut all = commanding(&[("a", "old"), ("b", "old")]);
+        all.run(
+            "t",
+            "echo new > a; echo new > b; mkdir made; echo x > made/x",
+        )
+        .await;
+        change(&all);
+        let after = all.tree();
+        assert_eq!(
+            all.refused(&["t"]).await,
+            (Code::FilesChanged, json!(["a"])),
+            "{what}"
+        );
+        assert_eq!(all.tree(), after, "{what}");
+    }
+    // A folder that is in use by now stays.
+    let mut all = commanding(&[]);
+    all.run("t", "mkdir made; echo x > made/x").await;
+    all.yard.put("made/persons", "p");
+    all.take_back(&["t"]).await.unwrap();
+    assert_eq!(all.yard.content("made/persons"), "p");
+    assert!(!all.yard.ws("made/x").exists());
+}
+
+// proves TL-2
+#[tokio::test]
+async fn what_was_ignored_or_not_covered_before_is_never_removed() {
+    let files = [
+        (".gitignore", "*.log\n/out/\n"),
+        ("x.log", "l"),
+        ("out/y", "y"),
+        ("sub/.git/HEAD", "h"),
+        ("sub/z", "z"),
+    ];
+    for command in [
+        "rm .gitignore; rm -r sub/.git",
+        "echo > .gitignore; mv sub/.git sub/not-git",
+    ] {
+        let mut all = commanding(&files);
+        all.run("t", command).await;
+        let taken = all.take_back(&["t"]).await;
+        // The repository is not covered, so that what is left of it stays.
+        assert!(
+            taken.is_err() || all.yard.ws(".gitignore").exists(),
+            "{command}"
+        );
+        for kept in ["x.log", "out/y", "sub/z"] {
+            assert!(all.yard.ws(kept).exists(), "{command}: {kept}");
+        }
+    }
+}
+
+/// Starts a command in a turn, which waits when it has made the file `began`.
+async fn begun(all: &Turns, turn: &str, call: &str, command: &str) -> tokio::task::JoinHandle<()> {
+    let command = format!("{command}; : > began-{call}; sleep 600");
+    let began = all.yard.ws(&format!("began-{call}"));
+    let running = all
+        .yard
+        .call_as(turn, call, "exec", json!({ "command": command }));
+    #[expect(clippy::disallowed_methods, reason = "the test ends it")]
+    let running = tokio::spawn(async { drop(running.await) });
+    while !began.exists() {
+        tokio::task::yield_now().await;
+        std::thread::yield_now();
+    }
+    running
+}
+
+// proves TL-2
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_was_cancelled_is_taken_back_when_it_has_ended() {
+    let mut all = commanding(&[("a", "old")]);
+    let before = all.tree();
+    let running = begun(&all, "t", "call0", "echo new > a; echo x > b").await;
+    running.abort();
+    all.take_back(&["t"]).await.unwrap();
+    assert_eq!(all.tree(), before);
+    // Another turn has nothing of it.
+    all.run("t2", "echo x > c").await;
+    assert_eq!(all.taken(&["t2"]).await, ["-c"]);
+}
+
+// proves TL-2
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_server_left_half_done_is_taken_back() {
+    let all = commanding(&[("a", "old"), ("gone", "g")]);
+    let before = all.tree();
+    let running = begun(
+        &all,
+        "t",
+        "call0",
+        "echo new > a; rm gone; mkdir d; echo x > d/x",
+    )
+    .await;
+    // What a kill leaves on the disk at this moment.
+    let (data, left) = (all.yard.ws("data"), all.yard.outside("left"));
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .args([&data, &left])
+        .status();
+    assert!(copied.unwrap().success());
+    running.abort();
+    all.take_back(&["t"]).await.unwrap();
+    all.yard.put("a", "new\n");
+    fs::remove_file(all.yard.ws("gone")).unwrap();
+    all.yard.put("d/x", "x\n");
+    all.yard.put("began-call0", "");
+
+    let Turns { yard, .. } = all;
+    let mut all = Turns::of(yard.commanding_in(&left, RecorderBounds::default()), &[]);
+
+    all.yard.put("persons", "after the restart");
+    assert_eq!(
+        all.taken(&["t"]).await,
+        ["a", "-began-call0", "-d/x", "gone"]
+    );
+    fs::remove_file(all.yard.ws("persons")).unwrap();
+    assert_eq!(all.tree(), before);
+    all.run("t2", "echo x > c").await;
+    assert_eq!(all.taken(&["t2"]).await, ["-c"]);
+}
+
+// proves TL-2
+#[tokio::test(flavor = "multi_thread")]
+async fn of_commands_that_ran_at_the_same_time_what_cannot_be_told_apart_is_refused_by_name() {
+    let mut all = commanding(&[("a", "old"), ("b", "old"), ("c", "old")]);
+    let one = begun(&all, "t1", "one", "echo 1 > a").await;
+    all.run("t2", "echo 2 > b").await;
+    // A file tool says what is its own.
+    all.write("t3", "c", "tool's").await;
+    one.abort();
+    for turn in ["t1", "t2"] {
+        let refused = all.refused(&[turn]).await;
+        assert_eq!(refused, (Code::FilesChanged, json!(["b"])), "{turn}");
+    }
+    assert_eq!(all.taken(&["t3"]).await, ["c"]);
+    assert_eq!(all.yard.content("c"), "old");
+    // What an undo restores while a command runs is not that command's.
+    all.write("t4", "c", "new").await;
+    let two = begun(&all, "t5", "two", "echo 5 > d").await;
+    all.take_back(&["t4"]).await.unwrap();
+    two.abort();
+    assert_eq!(all.taken(&["t5"]).await, ["-began-two", "-d"]);
+    assert_eq!(all.yard.content("c"), "old");
+}
+
+/// Runs a command in turn `t`, and what the person is told before it goes on.
+async fn noted(all: &mut Turns, command: &str) -> String {
+    let notes = Arc::new(Mutex::new(String::new()));
+    let (told, ws) = (notes.clone(), all.yard.ws("began"));
+    let args = json!({ "command": format!(": > began; {command}") });
+    let mut shape = |context: &mut CallContext| {
+        let (told, ws) = (told.clone(), ws.clone());
+        context.turn = TurnId::new("t").unwrap();
+        context.progress = ProgressSink::new(move |progress| {
+            if let Some(note) = progress.note {
+                let when = if ws.exists() { "late" } else { "before" };
+                *told.lock().unwrap() += &format!("{when}: {note}\n");
+            }
+        });
+    };
+    let outcome = all.yard.call_with("noted", "exec", args, &mut shape).await;
+    assert_eq!(outcome.status, Status::Done, "{}", outcome.text);
+    let closed = ClosedCall {
+        call: CallId::new("noted").unwrap(),
+        name: "exec".to_owned(),
+        status: outcome.status,
+        data: outcome.data,
+    };
+    all.calls.push(("t".to_owned(), closed));
+    let notes = notes.lock().unwrap();
+    notes.clone()
+}
+
+// proves TL-2
+#[tokio::test]
+async fn what_is_not_covered_is_said_before_the_command_runs() {
+    type Make = fn(&Path);
+    let rows: [(&str, Make, &str, bool); 6] = [
+        (
+            "a repository",
+            |ws| fs::create_dir_all(ws.join("sub/.git")).unwrap(),
+            "in these repositories below the folder: \"sub\"",
+            true,
+        ),
+        (
+            "a socket",
+            |ws| drop(UnixListener::bind(ws.join("s")).unwrap()),
+            "to these pipes, sockets or devices: \"s\"",
+            true,
+        ),
+        (
+            "a large file",
+            |ws| fs::write(ws.join("big"), [0; 3000]).unwrap(),
+            "are larger than 16 MiB: \"big\"",
+            true,
+        ),
+        (
+            "too deep",
+            |ws| fs::create_dir_all(ws.join("d/".repeat(120))).unwrap(),
+            "lie too deep",
+            true,
+        ),
+        (
+            "many files",
+            |ws| (0..60).for_each(|n| fs::write(ws.join(n.to_string()), "").unwrap()),
+            "more than 50 files",
+            false,
+        ),
+        (
+            "many bytes",
+            |ws| (0..9).for_each(|n| fs::write(ws.join(n.to_string()), [0; 1500]).unwrap()),
+            "more than 0 MiB",
+            false,
+        ),
+    ];
+    for (what, make, expected, is_covered) in rows {
+        let bounds = RecorderBounds {
+            files: if what == "too deep" { 500 } else { 50 },
+            file_bytes: 2000,
+            bytes: 10_000,
+            ..RecorderBounds::default()
+        };
+        let mut all = Turns::of(Yard::commanding(bounds), &[("a", "old")]);
+        make(&all.yard.ws(""));
+        let note = noted(&mut all, "echo new > a").await;
+        assert!(
+            note.starts_with("before: undo cannot take back"),
+            "{what}: {note}"
+        );
+        assert!(note.contains(expected), "{what}: {note}");
+        assert_eq!(note.lines().count(), 1, "{what}: {note}");
+        let taken = all.take_back(&["t"]).await.unwrap();
+        let content = if is_covered { "old" } else { "new\n" };
+        assert_eq!(all.yard.content("a"), content, "{what}");
+        // A large file would be seen to change.
+        assert_eq!(taken.calls.is_empty(), what != "a large file", "{what}");
+    }
+    // Nothing is said where all is covered, and of a command that only reads there is nothing left.
+    let mut all = commanding(&[("a", "old")]);
+    assert_eq!(noted(&mut all, "ls").await, "");
+    all.call("t", "exec", json!({"command": "ls -l"})).await;
+    assert_eq!(all.take_back(&["t"]).await.unwrap().calls.len(), 2);
+}
+
+// proves TL-2
+#[tokio::test]
+async fn a_large_file_that_a_command_changed_is_refused_by_name_and_a_new_one_goes() {
+    let bounds = RecorderBounds {
+        file_bytes: 2000,
+        ..RecorderBounds::default()
+    };
+    let big = "x".repeat(3000);
+    for (command, refused) in [
+        ("echo >> big", true),
+        ("rm big", true),
+        ("cp big two", false),
+    ] {
+        let mut all = Turns::of(Yard::commanding(bounds), &[("big", &big)]);
+        all.run("t", command).await;
+        if refused {
+            let named = (Code::FilesNotKept, json!(["big"]));
+            assert_eq!(all.refused(&["t"]).await, named, "{command}");
+        } else {
+            assert_eq!(all.taken(&["t"]).await, ["-two"]);
+        }
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn nothing_that_a_folders_own_git_settings_name_runs_and_links_out_are_not_followed() {
+    let mut all = commanding(&[("a", "old"), ("secret.txt", "s")]);
+    let pwned = all.yard.outside("pwned");
+    let names = format!("touch {}", pwned.display());
+    let config = format!(
+        "[core]\n\tfsmonitor = {names}\n\thooksPath = hooks\n[filter \"f\"]\n\tclean = {names}\n\
+         \tsmudge = {names}\n\tprocess = {names}\n[diff]\n\texternal = {names}\n"
+    );
+    all.yard.put(".git/config", config);
+    all.yard.put(".git/HEAD", "ref: refs/heads/main\n");
+    all.yard.put(".gitattributes", "* filter=f text eol=crlf\n");
+    symlink(all.yard.outside(""), all.yard.ws("out")).unwrap();
+    symlink(all.yard.outside("secret.txt"), all.yard.ws("secret")).unwrap();
+    let before = all.tree();
+
+    all.run("t", "echo new > a; rm secret secret.txt; ln -s /etc out2")
+        .await;
+    all.take_back(&["t"]).await.unwrap();
+
+    assert_eq!(all.tree(), before);
+    assert!(!pwned.exists());
+    // Of what lies outside nothing is kept.
+    let data = all.yard.ws("data/snapshots");
+    let kept = tree(&data)
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("objects/"));
+    let unpacked = kept
+        .filter(|(_, (_, bytes))| !bytes.is_empty())
+        .map(|(_, (_, bytes))| {
+            let mut text = String::new();
+            ZlibDecoder::new(&bytes[..])
+                .read_to_string(&mut text)
+                .unwrap();
+            text
+        });
+    let unpacked: Vec<String> = unpacked.collect();
+    assert!(
+        unpacked.iter().any(|text| text.ends_with("\0old")),
+        "{unpacked:?}"
+    );
+    assert!(
+        !unpacked.iter().any(|text| text.contains(SECRET)),
+        "{unpacked:?}"
+    );
+}
+
+// proves TL-6
+#[tokio::test]
+async fn a_tainted_session_has_a_home_of_its_own_that_goes_with_it() {
+    let all = commanding(&[]);
+    let call = async |session: &str, tainted: bool, command: &str| {
+        let mut shape = |context: &mut CallContext| {
+            context.session = SessionId::new(session).unwrap();
+            context.tainted = tainted;
+        };
+        let args = json!({ "command": command });
+        let outcome = all.yard.call_with("call", "exec", args, &mut shape).await;
+        outcome.data.unwrap()["stdout"].as_str().unwrap().to_owned()
+    };
+    if !call("clean", false, "true > x; echo $HOME")
+        .await
+        .contains("data/home\n")
+    {
+        return;
+    }
+    call("clean", false, "echo mine > ~/kept").await;
+    assert_eq!(
+        call("tainted", true, "cat ~/kept; echo theirs > ~/kept").await,
+        "mine\n"
+    );
+    assert_eq!(
+        call("tainted", true, "true > x; cat ~/kept").await,
+        "theirs\n"
+    );
+    assert_eq!(call("other", true, "true > x; cat ~/kept").await, "mine\n");
+    assert_eq!(
+        call(
+            "clean",
+            false,
+            "true > x; cat ~/kept; mkdir -p ~/a/b; chmod 0 ~/a"
+        )
+        .await,
+        "mine\n"
+    );
+    assert_eq!(call("clean", false, "ls -A ~").await, "");
+    let layers = || {
+        fs::read_dir(all.yard.ws("data/home-layers"))
+            .unwrap()
+            .count()
+    };
+    assert_eq!(layers(), 2);
+    call("tainted", true, "mkdir -p ~/deep/er; chmod 0 ~/deep").await;
+    let changes = all.yard.workspace.changes();
+    changes
+        .forget_session(&SessionId::new("tainted").unwrap())
+        .await;
+    assert_eq!(layers(), 1);
+    assert_eq!(
+        call("tainted", true, "true > x; cat ~/kept").await,
+        "mine\n"
+    );
+}
