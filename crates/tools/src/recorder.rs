@@ -102,6 +102,8 @@ pub struct Recorder {
     bounds: Bounds,
     known: Mutex<Known>,
     has_ended: Condvar,
+    /// Commands that were stopped and have not ended yet.
+    stopping: Mutex<Vec<u64>>,
     /// What an undo has restored since the last look: the file, and what it is now.
     restored: Mutex<Vec<(String, State)>>,
 }
@@ -163,6 +165,7 @@ impl Recorder {
             bounds,
             known: Mutex::default(),
             has_ended: Condvar::new(),
+            stopping: Mutex::default(),
             restored: Mutex::default(),
         }
     }
@@ -224,7 +227,15 @@ impl Recorder {
         let Some(undo) = workspace.undo().filter(|undo| undo.is_on()) else {
             return (None, Ok(Vec::new()));
         };
-        let mut known = self.known();
+        // Of one that was stopped a moment ago what it changed is known when it has ended.
+        let stops = |known: &mut Known| {
+            let stopping = self.stopping();
+            known.running.iter().any(|it| stopping.contains(&it.id))
+        };
+        let waited = self
+            .has_ended
+            .wait_timeout_while(self.known(), PATIENCE, stops);
+        let (mut known, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let begun = self.begin_in(workspace, undo, &mut known, caller);
         let (id, looked) = match begun {
             Ok(begun) => begun,
@@ -291,6 +302,7 @@ impl Recorder {
             tracing::warn!(%error, "what commands changed is not tidied up");
         }
         drop(known);
+        self.stopping().retain(|id| *id != recording.id);
         self.has_ended.notify_all();
         Recorded {
             uncovered: looked.err().filter(|_| was_recorded),
@@ -375,6 +387,15 @@ impl Recorder {
         !waited.1.timed_out()
     }
 
+    /// Notes that a command was stopped.
+    pub(crate) fn note_stopped(&self, id: u64) {
+        self.stopping().push(id);
+    }
+
+    fn stopping(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Notes that an undo has made this of a file: no command did.
     pub(crate) fn note_restored(&self, path: &str, state: State) {
         let mut restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -422,6 +443,11 @@ impl Recorder {
 }
 
 impl Recording {
+    /// The command's number.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Ends it.
     pub(crate) fn end(mut self) -> Recorded {
         self.finish()

@@ -1,24 +1,28 @@
 //! Taking back what turns changed in files: all of it or nothing, and as often as it is asked for.
 
+mod restore;
+mod state;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
 use samovar_core::error::Code;
-use samovar_core::file_changes::{ClosedCall, Restoration, RestoredFile, TakenBack};
-use samovar_core::{CallId, Error, FileChanges, Future, SessionId, Status, TurnId, failpoint};
+use samovar_core::file_changes::{ClosedCall, RestoredFile, TakenBack};
+use samovar_core::{CallId, Error, FileChanges, Future, SessionId, Status, TurnId};
 use samovar_locale as locale;
-use samovar_sandbox::{JailError, JailPath, Kind};
+use samovar_sandbox::JailPath;
 use serde_json::{Value, json};
 
 use crate::edit_file::EditFile;
 use crate::exec::EXEC;
-use crate::foresight::content;
-use crate::text::sha256;
 use crate::tool::{FileTool, on_thread};
 use crate::undo::{Before, By, CommandCall, Record, Shape, State, TurnChanges, UndoStore};
 use crate::workspace::Workspace;
 use crate::write_file::WriteFile;
+
+use restore::{between, restore_all};
+use state::{content_before, is_one_of, states};
 
 /// Files that an error names in its sentence, at most.
 const MAX_NAMED: usize = 10;
@@ -265,224 +269,6 @@ fn plan_file(
         made: oldest.made,
         expected,
         last: *last,
-    })
-}
-
-/// What an undo makes of a place for a moment, at which it can be cut.
-fn between(before: &Before, after: &State) -> Vec<State> {
-    let open = |mode: u32| {
-        State::Is(Shape::Folder {
-            mode: mode | OWNERS,
-        })
-    };
-    let opened = |state: &State| match state {
-        State::Is(Shape::Folder { mode }) => Some(open(*mode)),
-        State::Is(_) | State::Holds(_) | State::Absent => None,
-    };
-    let before = before.state().unwrap_or(State::Absent);
-    let is_in_place = match (&before, after) {
-        (State::Absent, _) | (_, State::Absent) => true,
-        (State::Is(Shape::Folder { .. }), after) => opened(after).is_some(),
-        (State::Is(Shape::Link { .. }), _) => false,
-        (_, State::Is(Shape::Folder { .. } | Shape::Link { .. })) => false,
-        (State::Holds(_) | State::Is(_), State::Holds(_) | State::Is(_)) => true,
-    };
-    let gone = (!is_in_place).then_some(State::Absent);
-    opened(&before)
-        .into_iter()
-        .chain(opened(after))
-        .chain(gone)
-        .collect()
-}
-
-/// Gives all files what they were: first goes what was not there, or is of another kind now.
-fn restore_all(
-    workspace: &Workspace,
-    undo: &UndoStore,
-    mut plans: Vec<Plan>,
-) -> Result<Vec<RestoredFile>, Error> {
-    let jail = workspace.jail();
-    let mut files: Vec<RestoredFile> = Vec::new();
-    let failed =
-        |plan: &Plan, why: &str, files: &[RestoredFile]| incomplete(&plan.path, why, files);
-    let folders = plans.iter().filter_map(|plan| Some((plan, plan.folder()?)));
-    for (plan, mode) in folders.clone() {
-        // What is in it can be changed until the end.
-        if states(workspace, &plan.place).is_ok_and(|now| is_folder(&now)) {
-            let opened = jail.put_folder(&plan.place, mode | OWNERS);
-            opened.map_err(|error| failed(plan, &error.to_string(), &files))?;
-        }
-    }
-    let folder_modes: Vec<(JailPath, u32)> = folders
-        .map(|(plan, mode)| (plan.place.clone(), mode))
-        .collect();
-    plans.sort_by_key(|plan| {
-        let is_removed = plan.before == Before::Absent;
-        let (phase, depth) = match (is_removed, plan.folder()) {
-            (true, _) => (0, usize::MAX - plan.depth()),
-            (false, Some(_)) => (1, plan.depth()),
-            (false, None) => (2, 0),
-        };
-        (phase, depth)
-    });
-    for plan in &plans {
-        failpoint!("undo.file.before");
-        let restored = restore(workspace, undo, plan);
-        failpoint!("undo.file.after");
-        match restored {
-            Ok(_) if plan.is_of_folder() => {}
-            Ok(restoration) => files.push(RestoredFile {
-                path: plan.path.clone(),
-                restoration,
-            }),
-            Err(why) => return Err(failed(plan, &why, &files)),
-        }
-    }
-    for (place, mode) in folder_modes.iter().rev() {
-        if mode & OWNERS != OWNERS
-            && let Err(error) = jail.put_folder(place, *mode)
-        {
-            return Err(incomplete(&place.to_string(), &error.to_string(), &files));
-        }
-    }
-    if !plans.is_empty()
-        && let Err(error) = jail.sync()
-    {
-        tracing::warn!(%error, "files that were restored may be lost in a crash of the machine");
-    }
-    files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-    Ok(files)
-}
-
-/// Makes of a file what it was before; one that is so already stays as it is.
-fn restore(workspace: &Workspace, undo: &UndoStore, plan: &Plan) -> Result<Restoration, String> {
-    let _lock = workspace.lock(&plan.place);
-    let now = states(workspace, &plan.place)?;
-    // What it was stands between what it is and what it shall be, if that is of another kind.
-    let is_cut = now.contains(&State::Absent);
-    if !is_one_of(&now, &plan.expected) && !is_cut {
-        return Err(locale::undo::just_changed().to_owned());
-    }
-    let jail = workspace.jail();
-    let told = |error: JailError| error.to_string();
-    let wanted = plan.before.state().unwrap_or(State::Absent);
-    let done = if wanted == State::Absent {
-        // A folder that is in use stays. Also where the file is gone its folders may be there.
-        let is_gone = jail.clear(&plan.place).map_err(told)?;
-        if is_gone && plan.made > 0 {
-            jail.remove(&plan.place, plan.made).map_err(told)?;
-        }
-        Restoration::Removed
-    } else {
-        if !is_one_of(&now, std::slice::from_ref(&wanted)) {
-            put(workspace, undo, plan, &now)?;
-        }
-        Restoration::Restored
-    };
-    if let (Some(recorder), Ok(now)) = (workspace.recorder(), states(workspace, &plan.place)) {
-        let now = now.into_iter().next_back().unwrap_or(State::Absent);
-        recorder.note_restored(&plan.path, now);
-    }
-    Ok(done)
-}
-
-/// Puts what was there in the place of what is there `now`.
-fn put(workspace: &Workspace, undo: &UndoStore, plan: &Plan, now: &[State]) -> Result<(), String> {
-    let jail = workspace.jail();
-    let told = |error: JailError| error.to_string();
-    let is_file =
-        |state: &State| matches!(state, State::Is(Shape::File { .. } | Shape::Large { .. }));
-    let make_room = || match jail.clear(&plan.place).map_err(told) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(locale::undo::folder_in_use().to_owned()),
-        Err(why) => Err(why),
-    };
-    let content = content_before(workspace, undo, plan.first, &plan.before);
-    let content = content.map_err(|error| error.to_string())?;
-    let content = content.ok_or_else(|| locale::undo::damaged().to_owned())?;
-    match &plan.before {
-        Before::Recorded(Shape::Folder { mode }, _) => {
-            if !is_folder(now) {
-                make_room()?;
-            }
-            jail.put_folder(&plan.place, mode | OWNERS).map_err(told)
-        }
-        Before::Recorded(Shape::Link { target }, _) => {
-            make_room()?;
-            jail.put_link(&plan.place, target.as_ref()).map_err(told)
-        }
-        _ => {
-            if !now.iter().any(is_file) {
-                make_room()?;
-            }
-            jail.put_file(&plan.place, &content, plan.mode)
-                .map_err(told)
-        }
-    }
-}
-
-/// What a file held before a change, and nothing for what holds nothing; `None` if it is lost.
-fn content_before(
-    workspace: &Workspace,
-    undo: &UndoStore,
-    id: u64,
-    before: &Before,
-) -> io::Result<Option<Vec<u8>>> {
-    match before {
-        Before::Kept(hash) => undo.content(id, hash),
-        Before::Recorded(Shape::File { sha256: hash, .. }, Some(object)) => {
-            let recorder = workspace.recorder();
-            let content = recorder
-                .map(|recorder| recorder.content(object))
-                .transpose()?;
-            Ok(content.flatten().filter(|content| sha256(content) == *hash))
-        }
-        Before::Recorded(Shape::Folder { .. } | Shape::Link { .. }, _) | Before::Absent => {
-            Ok(Some(Vec::new()))
-        }
-        Before::Recorded(..) | Before::Follows(_) | Before::Unkept => Ok(None),
-    }
-}
-
-fn is_folder(states: &[State]) -> bool {
-    let is_folder = |state: &State| matches!(state, State::Is(Shape::Folder { .. }));
-    states.iter().any(is_folder)
-}
-
-fn is_one_of(now: &[State], expected: &[State]) -> bool {
-    now.iter()
-        .any(|now| expected.iter().any(|one| one.fits(now)))
-}
-
-/// What a file is now; as a state says it with its content, and as one says it without.
-fn states(workspace: &Workspace, place: &JailPath) -> Result<Vec<State>, String> {
-    let jail = workspace.jail();
-    let told = |error: JailError| error.to_string();
-    let Some(facts) = jail.facts(place).map_err(told)? else {
-        return Ok(vec![State::Absent]);
-    };
-    let mode = facts.mode;
-    Ok(match facts.kind {
-        Kind::Directory => vec![State::Is(Shape::Folder { mode })],
-        Kind::Symlink => {
-            let target = jail.link(place).map_err(told)?;
-            vec![State::Is(Shape::Link { target })]
-        }
-        Kind::File => {
-            let mut states = vec![State::Is(Shape::Large {
-                bytes: facts.size,
-                modified: facts.modified,
-                inode: facts.inode,
-                mode,
-            })];
-            // A larger one was never kept.
-            if let Some(bytes) = content(workspace, place).ok().flatten() {
-                let sha256 = sha256(&bytes);
-                states.push(State::Is(Shape::File { sha256, mode }));
-            }
-            states
-        }
-        Kind::Other => Vec::new(),
     })
 }
 

@@ -35,7 +35,13 @@ impl Jail {
         let (folder, name) = self.admit(place)?;
         let stand = self.descend_making(folder)?;
         let dir = retry(|| sys::listable(&stand)).map_err(refused)?;
-        let old = self.target(&dir, name, place)?;
+        // A rename leaves the file as it is under its other names; whoever knows the permissions knows
+        // what became of those.
+        let target = || match self.target(&dir, name, place) {
+            Err(JailError::HardLinked { .. }) if mode.is_some() => Ok(None),
+            found => found,
+        };
+        let old = target()?;
         let temp = fill(&dir, content, old.as_ref())
             .map_err(|source| JailError::io(place.as_path(), source))?;
         if let Some(mode) = mode {
@@ -43,7 +49,7 @@ impl Jail {
             fs::fchmod(temp.file(), mode).map_err(refused)?;
         }
         // As for a write: this look refuses what became wrong.
-        self.target(&dir, name, place)?;
+        target()?;
         temp.rename(name).map_err(refused)
     }
 

@@ -10,17 +10,26 @@ use tokio::task;
 
 use crate::outputs::Output;
 use crate::recorder::{Caller, Recorded, Recording, told};
+use crate::workspace::Workspace;
 
 use super::reporting::{Latest, report};
 use super::written::{Written, unknown};
 use super::{Exec, ExecTool, off};
 
 /// Ends the command when its call is dropped.
-struct StopOnDrop(Stopper);
+struct StopOnDrop {
+    stopper: Stopper,
+    workspace: Arc<Workspace>,
+    /// Its number in the recorder, until it has ended.
+    recorded: Option<u64>,
+}
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.stop();
+        self.stopper.stop();
+        if let (Some(id), Some(recorder)) = (self.recorded, self.workspace.recorder()) {
+            recorder.note_stopped(id);
+        }
     }
 }
 
@@ -38,8 +47,12 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, context: CallContext) -> Out
         Ok(Err(why)) => return Outcome::failed(why),
         Err(error) => return unwatched(&error),
     };
-    let stopper = match running.stopper() {
-        Ok(stopper) => StopOnDrop(stopper),
+    let mut stopper = match running.stopper() {
+        Ok(stopper) => StopOnDrop {
+            stopper,
+            workspace: workspace.clone(),
+            recorded: recording.as_ref().map(Recording::id),
+        },
         Err(error) => return Outcome::failed(unstarted(&error)),
     };
     let mut written = Written::new();
@@ -68,10 +81,11 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, context: CallContext) -> Out
         ended = &mut watched => (ended, false),
         never = report(&latest, &context.progress) => match never {},
         () = tokio::time::sleep(timeout) => {
-            stopper.0.stop();
+            stopper.stopper.stop();
             (watched.await, true)
         }
     };
+    stopper.recorded = None;
     match ended {
         Ok((Ok(finish), written, recorded)) => {
             let told = written.outcome(&finish, is_late.then_some(timeout));

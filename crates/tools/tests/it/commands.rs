@@ -1,25 +1,20 @@
 //! What commands changed is taken back with their turn.
 
+mod covered;
 mod random;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
-use flate2::read::ZlibDecoder;
+use samovar_core::Status;
 use samovar_core::error::Code;
-use samovar_core::file_changes::ClosedCall;
-use samovar_core::tool::ProgressSink;
-use samovar_core::{CallContext, CallId, SessionId, Status, TurnId};
 use samovar_tools::RecorderBounds;
 use serde_json::{Value, json};
 
 use crate::undo::Turns;
-use crate::yard::{SECRET, Yard};
+use crate::yard::Yard;
 
 /// Each file, link and folder of a workspace but for its data directory.
 type Tree = BTreeMap<String, (u32, Vec<u8>)>;
@@ -67,48 +62,50 @@ impl Turns {
     }
 }
 
+/// Commands, and what each changes.
+const CHANGES: &[(&str, &str)] = &[
+    (
+        "echo new > new; mkdir -p a/b; echo x > a/b/c",
+        "a:created a/b:created a/b/c:created new:created",
+    ),
+    (
+        "echo more >> old; rm gone; mv run.sh ran.sh",
+        "gone:deleted old:changed ran.sh:created run.sh:deleted",
+    ),
+    ("chmod 600 old; chmod +x gone", "gone:changed old:changed"),
+    (
+        "ln -s old link; rm to; ln -s else to",
+        "link:created to:changed",
+    ),
+    (
+        "rm -r full; rmdir empty",
+        "empty:deleted full:deleted full/x:deleted full/y:deleted",
+    ),
+    (
+        "rm -r full; echo file > full",
+        "full:changed full/x:deleted full/y:deleted",
+    ),
+    (
+        "rm old; mkdir old; echo x > old/x",
+        "old:changed old/x:created",
+    ),
+    (
+        "mv full moved; ln -s moved full",
+        "full:changed full/x:deleted full/y:deleted moved:created moved/x:created moved/y:created",
+    ),
+    ("chmod 500 full; echo x > built/out", "full:changed"),
+    (
+        "echo built > .gitignore; rm -r built/kept; echo x > new",
+        ".gitignore:changed new:created",
+    ),
+    ("rm .gitignore", ".gitignore:deleted"),
+    ("printf same > old; touch old; true", ""),
+];
+
 // proves TL-2
 #[tokio::test]
 async fn a_turn_is_taken_back_with_what_its_commands_changed() {
-    let rows = [
-        (
-            "echo new > new; mkdir -p a/b; echo x > a/b/c",
-            "a:created a/b:created a/b/c:created new:created",
-        ),
-        (
-            "echo more >> old; rm gone; mv run.sh ran.sh",
-            "gone:deleted old:changed ran.sh:created run.sh:deleted",
-        ),
-        ("chmod 600 old; chmod +x gone", "gone:changed old:changed"),
-        (
-            "ln -s old link; rm to; ln -s else to",
-            "link:created to:changed",
-        ),
-        (
-            "rm -r full; rmdir empty",
-            "empty:deleted full:deleted full/x:deleted full/y:deleted",
-        ),
-        (
-            "rm -r full; echo file > full",
-            "full:changed full/x:deleted full/y:deleted",
-        ),
-        (
-            "rm old; mkdir old; echo x > old/x",
-            "old:changed old/x:created",
-        ),
-        (
-            "mv full moved; ln -s moved full",
-            "full:changed full/x:deleted full/y:deleted moved:created moved/x:created moved/y:created",
-        ),
-        ("chmod 500 full; echo x > built/out", "full:changed"),
-        (
-            "echo built > .gitignore; rm -r built/kept; echo x > new",
-            ".gitignore:changed new:created",
-        ),
-        ("rm .gitignore", ".gitignore:deleted"),
-        ("printf same > old; touch old; true", ""),
-    ];
-    for (command, expected) in rows {
+    for (command, expected) in CHANGES {
         let files = [
             (".gitignore", "/built\n"),
             ("old", "same"),
@@ -141,7 +138,7 @@ async fn a_turn_is_taken_back_with_what_its_commands_changed() {
                 )
             })
             .collect();
-        assert_eq!(changed.join(" "), expected, "{command}");
+        assert_eq!(changed.join(" "), *expected, "{command}");
         assert_eq!(data["changedMore"], 0);
         for _ in 0..2 {
             let taken = all.take_back(&["t"]).await;
@@ -345,232 +342,4 @@ async fn of_commands_that_ran_at_the_same_time_what_cannot_be_told_apart_is_refu
     two.abort();
     assert_eq!(all.taken(&["t5"]).await, ["-began-two", "-d"]);
     assert_eq!(all.yard.content("c"), "old");
-}
-
-/// Runs a command in turn `t`, and what the person is told before it goes on.
-async fn noted(all: &mut Turns, command: &str) -> String {
-    let notes = Arc::new(Mutex::new(String::new()));
-    let (told, ws) = (notes.clone(), all.yard.ws("began"));
-    let args = json!({ "command": format!(": > began; {command}") });
-    let mut shape = |context: &mut CallContext| {
-        let (told, ws) = (told.clone(), ws.clone());
-        context.turn = TurnId::new("t").unwrap();
-        context.progress = ProgressSink::new(move |progress| {
-            if let Some(note) = progress.note {
-                let when = if ws.exists() { "late" } else { "before" };
-                *told.lock().unwrap() += &format!("{when}: {note}\n");
-            }
-        });
-    };
-    let outcome = all.yard.call_with("noted", "exec", args, &mut shape).await;
-    assert_eq!(outcome.status, Status::Done, "{}", outcome.text);
-    let closed = ClosedCall {
-        call: CallId::new("noted").unwrap(),
-        name: "exec".to_owned(),
-        status: outcome.status,
-        data: outcome.data,
-    };
-    all.calls.push(("t".to_owned(), closed));
-    let notes = notes.lock().unwrap();
-    notes.clone()
-}
-
-// proves TL-2
-#[tokio::test]
-async fn what_is_not_covered_is_said_before_the_command_runs() {
-    type Make = fn(&Path);
-    let rows: [(&str, Make, &str, bool); 6] = [
-        (
-            "a repository",
-            |ws| fs::create_dir_all(ws.join("sub/.git")).unwrap(),
-            "in these repositories below the folder: \"sub\"",
-            true,
-        ),
-        (
-            "a socket",
-            |ws| drop(UnixListener::bind(ws.join("s")).unwrap()),
-            "to these pipes, sockets or devices: \"s\"",
-            true,
-        ),
-        (
-            "a large file",
-            |ws| fs::write(ws.join("big"), [0; 3000]).unwrap(),
-            "are larger than 16 MiB: \"big\"",
-            true,
-        ),
-        (
-            "too deep",
-            |ws| fs::create_dir_all(ws.join("d/".repeat(120))).unwrap(),
-            "lie too deep",
-            true,
-        ),
-        (
-            "many files",
-            |ws| (0..60).for_each(|n| fs::write(ws.join(n.to_string()), "").unwrap()),
-            "more than 50 files",
-            false,
-        ),
-        (
-            "many bytes",
-            |ws| (0..9).for_each(|n| fs::write(ws.join(n.to_string()), [0; 1500]).unwrap()),
-            "more than 0 MiB",
-            false,
-        ),
-    ];
-    for (what, make, expected, is_covered) in rows {
-        let bounds = RecorderBounds {
-            files: if what == "too deep" { 500 } else { 50 },
-            file_bytes: 2000,
-            bytes: 10_000,
-            ..RecorderBounds::default()
-        };
-        let mut all = Turns::of(Yard::commanding(bounds), &[("a", "old")]);
-        make(&all.yard.ws(""));
-        let note = noted(&mut all, "echo new > a").await;
-        assert!(
-            note.starts_with("before: undo cannot take back"),
-            "{what}: {note}"
-        );
-        assert!(note.contains(expected), "{what}: {note}");
-        assert_eq!(note.lines().count(), 1, "{what}: {note}");
-        let taken = all.take_back(&["t"]).await.unwrap();
-        let content = if is_covered { "old" } else { "new\n" };
-        assert_eq!(all.yard.content("a"), content, "{what}");
-        // A large file would be seen to change.
-        assert_eq!(taken.calls.is_empty(), what != "a large file", "{what}");
-    }
-    // Nothing is said where all is covered, and of a command that only reads there is nothing left.
-    let mut all = commanding(&[("a", "old")]);
-    assert_eq!(noted(&mut all, "ls").await, "");
-    all.call("t", "exec", json!({"command": "ls -l"})).await;
-    assert_eq!(all.take_back(&["t"]).await.unwrap().calls.len(), 2);
-}
-
-// proves TL-2
-#[tokio::test]
-async fn a_large_file_that_a_command_changed_is_refused_by_name_and_a_new_one_goes() {
-    let bounds = RecorderBounds {
-        file_bytes: 2000,
-        ..RecorderBounds::default()
-    };
-    let big = "x".repeat(3000);
-    for (command, refused) in [
-        ("echo >> big", true),
-        ("rm big", true),
-        ("cp big two", false),
-    ] {
-        let mut all = Turns::of(Yard::commanding(bounds), &[("big", &big)]);
-        all.run("t", command).await;
-        if refused {
-            let named = (Code::FilesNotKept, json!(["big"]));
-            assert_eq!(all.refused(&["t"]).await, named, "{command}");
-        } else {
-            assert_eq!(all.taken(&["t"]).await, ["-two"]);
-        }
-    }
-}
-
-// proves TL-2
-#[tokio::test]
-async fn nothing_that_a_folders_own_git_settings_name_runs_and_links_out_are_not_followed() {
-    let mut all = commanding(&[("a", "old"), ("secret.txt", "s")]);
-    let pwned = all.yard.outside("pwned");
-    let names = format!("touch {}", pwned.display());
-    let config = format!(
-        "[core]\n\tfsmonitor = {names}\n\thooksPath = hooks\n[filter \"f\"]\n\tclean = {names}\n\
-         \tsmudge = {names}\n\tprocess = {names}\n[diff]\n\texternal = {names}\n"
-    );
-    all.yard.put(".git/config", config);
-    all.yard.put(".git/HEAD", "ref: refs/heads/main\n");
-    all.yard.put(".gitattributes", "* filter=f text eol=crlf\n");
-    symlink(all.yard.outside(""), all.yard.ws("out")).unwrap();
-    symlink(all.yard.outside("secret.txt"), all.yard.ws("secret")).unwrap();
-    let before = all.tree();
-
-    all.run("t", "echo new > a; rm secret secret.txt; ln -s /etc out2")
-        .await;
-    all.take_back(&["t"]).await.unwrap();
-
-    assert_eq!(all.tree(), before);
-    assert!(!pwned.exists());
-    // Of what lies outside nothing is kept.
-    let data = all.yard.ws("data/snapshots");
-    let kept = tree(&data)
-        .into_iter()
-        .filter(|(name, _)| name.starts_with("objects/"));
-    let unpacked = kept
-        .filter(|(_, (_, bytes))| !bytes.is_empty())
-        .map(|(_, (_, bytes))| {
-            let mut text = String::new();
-            ZlibDecoder::new(&bytes[..])
-                .read_to_string(&mut text)
-                .unwrap();
-            text
-        });
-    let unpacked: Vec<String> = unpacked.collect();
-    assert!(
-        unpacked.iter().any(|text| text.ends_with("\0old")),
-        "{unpacked:?}"
-    );
-    assert!(
-        !unpacked.iter().any(|text| text.contains(SECRET)),
-        "{unpacked:?}"
-    );
-}
-
-// proves TL-6
-#[tokio::test]
-async fn a_tainted_session_has_a_home_of_its_own_that_goes_with_it() {
-    let all = commanding(&[]);
-    let call = async |session: &str, tainted: bool, command: &str| {
-        let mut shape = |context: &mut CallContext| {
-            context.session = SessionId::new(session).unwrap();
-            context.tainted = tainted;
-        };
-        let args = json!({ "command": command });
-        let outcome = all.yard.call_with("call", "exec", args, &mut shape).await;
-        outcome.data.unwrap()["stdout"].as_str().unwrap().to_owned()
-    };
-    if !call("clean", false, "true > x; echo $HOME")
-        .await
-        .contains("data/home\n")
-    {
-        return;
-    }
-    call("clean", false, "echo mine > ~/kept").await;
-    assert_eq!(
-        call("tainted", true, "cat ~/kept; echo theirs > ~/kept").await,
-        "mine\n"
-    );
-    assert_eq!(
-        call("tainted", true, "true > x; cat ~/kept").await,
-        "theirs\n"
-    );
-    assert_eq!(call("other", true, "true > x; cat ~/kept").await, "mine\n");
-    assert_eq!(
-        call(
-            "clean",
-            false,
-            "true > x; cat ~/kept; mkdir -p ~/a/b; chmod 0 ~/a"
-        )
-        .await,
-        "mine\n"
-    );
-    assert_eq!(call("clean", false, "ls -A ~").await, "");
-    let layers = || {
-        fs::read_dir(all.yard.ws("data/home-layers"))
-            .unwrap()
-            .count()
-    };
-    assert_eq!(layers(), 2);
-    call("tainted", true, "mkdir -p ~/deep/er; chmod 0 ~/deep").await;
-    let changes = all.yard.workspace.changes();
-    changes
-        .forget_session(&SessionId::new("tainted").unwrap())
-        .await;
-    assert_eq!(layers(), 1);
-    assert_eq!(
-        call("tainted", true, "true > x; cat ~/kept").await,
-        "mine\n"
-    );
 }

@@ -115,6 +115,8 @@ async fn cut(all: &mut Turns, turn: &str, command: &str) {
         std::thread::yield_now();
     }
     running.abort();
+    // Its future is gone then, and its command is being ended.
+    running.await.ok();
     let closed = ClosedCall {
         call: CallId::new(&call).unwrap(),
         name: "exec".to_owned(),
