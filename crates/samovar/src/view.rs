@@ -1,6 +1,7 @@
 //! A turn as it is shown: to a person, its text on stdout as it comes and everything else as lines
 //! on stderr; to a program, one document at its end or one event a line.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
 use samovar_core::error::FaultCode;
@@ -8,26 +9,29 @@ use samovar_core::event::{Fault, Fragment};
 use samovar_core::message::Reminder;
 use samovar_core::provider::{NOT_UNDERSTOOD, is_cut, is_refusal};
 use samovar_core::{
-    BudgetLimit, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall,
+    BudgetLimit, CallId, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status,
+    ToolCall,
 };
 use samovar_locale as text;
-use samovar_wire::agent::{ShownEvent, Snapshot};
+use samovar_wire::agent::{MessagePart, ShownEvent, Snapshot};
 use serde_json::Value;
 
 mod below;
+mod denials;
 mod result;
+mod told;
 
 use self::below::result_text;
+use self::denials::Denials;
 use self::result::TurnResult;
+use self::told::{Place, say_background, say_result};
+use crate::calls::{Extent, brief};
 use crate::client::Frame;
 use crate::exit::{Exit, Failure, complaint};
 use crate::output::{TurnFormat, line};
-use crate::screen::{Reader, beginning, put, say, say_in, visible};
+use crate::screen::{Reader, put, say, say_in, visible};
 use crate::spinner::Spinner;
 use crate::style::{Flow, Tone, columns};
-
-/// Characters of a call's arguments or of its result that are shown.
-const SHOWN: usize = 160;
 
 /// Bytes of a call's arguments from which on a person is told that they grow.
 const LONG_ARGS: usize = 4096;
@@ -38,18 +42,24 @@ const EDIT: &str = "edit_file";
 /// The tool that gives a file its content.
 const WRITE: &str = "write_file";
 
-/// Lines of a diff that are shown, at most.
-const DIFF_LINES: usize = 40;
+/// The tool that begins a task in the background.
+const SPAWN: &str = "spawn";
 
 /// What was shown of a turn so far.
 pub(crate) struct View {
     format: TurnFormat,
+    extent: Extent,
     pace: TextPace,
     /// Breaks the lines of live text at a terminal.
     flow: Option<Flow>,
     reader: Reader,
     is_mid_line: bool,
-    was_denied: bool,
+    denials: Denials,
+    /// Whether tasks were begun in the background.
+    has_spawned: bool,
+    document: Option<Value>,
+    /// The calls whose change the person was shown before it was made.
+    previewed: BTreeSet<CallId>,
     /// What is shown of an answer that is not finished.
     unfinished: Unfinished,
     voice: Voice,
@@ -103,9 +113,10 @@ pub(crate) struct Ending {
 
 impl View {
     /// A view of a turn that has said nothing.
-    pub(crate) fn new(format: TurnFormat, session: &SessionId) -> Self {
+    pub(crate) fn new(format: TurnFormat, extent: Extent, session: &SessionId) -> Self {
         Self {
             format,
+            extent,
             pace: if io::stdout().is_terminal() {
                 TextPace::Live
             } else {
@@ -114,7 +125,10 @@ impl View {
             flow: columns(&io::stdout()).map(Flow::new),
             reader: Reader::There,
             is_mid_line: false,
-            was_denied: false,
+            denials: Denials::default(),
+            has_spawned: false,
+            document: None,
+            previewed: BTreeSet::new(),
             unfinished: Unfinished::Nothing,
             voice: Voice::Own,
             reset: None,
@@ -147,6 +161,10 @@ impl View {
     ) -> Result<Option<Ending>, Failure> {
         self.spinner.make_way(&event.kind);
         self.event_line(frame)?;
+        self.denials.take(&event.kind);
+        if let Kind::CallClosed { name, outcome, .. } = &event.kind {
+            self.has_spawned |= name == SPAWN && outcome.status == Status::Done;
+        }
         if event.agent.depth() > 0 {
             return self.below(event).map(|()| None);
         }
@@ -161,7 +179,14 @@ impl View {
                 part: Part::Call(call),
                 ..
             } => self.call(call)?,
-            Kind::CallClosed { name, outcome, .. } => self.outcome(name, outcome)?,
+            Kind::ApprovalAsked { call, asked, .. } if asked.preview.is_some() => {
+                self.previewed.insert(call.clone());
+            }
+            Kind::CallClosed {
+                call,
+                name,
+                outcome,
+            } => self.outcome(call, name, outcome)?,
             Kind::StepReset { reason, code, .. } => self.void(reason, *code)?,
             Kind::StepStarted { .. } => {
                 if let Some(reason) = self.reset.take() {
@@ -254,15 +279,10 @@ impl View {
                     self.text(&message.content)?;
                     self.end_line()?;
                     for call in &message.tool_calls {
-                        let args = beginning(&call.args.to_string(), SHOWN);
-                        say(&text::view::call(&call.name, args));
+                        say(&text::view::call(brief(&call.name, &call.args)));
                     }
                 }
-                Role::Tool => {
-                    let tool = message.name.as_deref().unwrap_or_default();
-                    let is_error = message.is_error.unwrap_or_default();
-                    say_outcome(tool, &message.content, is_error);
-                }
+                Role::Tool => message.parts.iter().for_each(|part| self.say_part(part)),
                 Role::User | Role::System => {}
             }
         }
@@ -274,6 +294,11 @@ impl View {
         self.unfinished = Unfinished::Nothing;
         match message.reminder() {
             Some(Reminder::FailedCall) => self.end_line(),
+            None if message.role == Role::System => {
+                self.end_line()?;
+                say_background(&message.text());
+                Ok(())
+            }
             Some(Reminder::CutAnswer) | None => Ok(()),
         }
     }
@@ -311,7 +336,9 @@ impl View {
     /// shown as it came.
     fn last_words(&mut self, last: &Kind) -> Result<(), Failure> {
         self.end_line()?;
-        self.document(last)?;
+        if self.format == TurnFormat::Json {
+            self.document = Some(self.result.document(last));
+        }
         let answer = visible(self.result.answer());
         if self.pace == TextPace::Live || self.format != TurnFormat::Text || answer.is_empty() {
             return Ok(());
@@ -363,18 +390,42 @@ impl View {
     fn call(&mut self, call: &ToolCall) -> Result<(), Failure> {
         self.writing = None;
         self.end_line()?;
-        let args = beginning(&call.args.to_string(), SHOWN);
-        say(&text::view::call(&call.name, args));
+        say(&text::view::call(brief(&call.name, &call.args)));
         Ok(())
     }
 
-    fn outcome(&mut self, tool: &str, outcome: &Outcome) -> Result<(), Failure> {
+    fn outcome(&mut self, call: &CallId, tool: &str, outcome: &Outcome) -> Result<(), Failure> {
         self.end_line()?;
-        self.was_denied |= outcome.status == Status::Denied;
         if let Some(told) = result_text(tool, outcome) {
-            say_outcome(tool, &told, outcome.is_error());
+            let place = Place {
+                depth: 0,
+                is_previewed: self.previewed.remove(call),
+                extent: self.extent,
+            };
+            say_result(tool, &told, outcome, place);
         }
         Ok(())
+    }
+
+    /// A result of a turn that is shown again.
+    fn say_part(&self, part: &MessagePart) {
+        if let MessagePart::Outcome {
+            name,
+            status,
+            text,
+            data,
+            ..
+        } = part
+        {
+            let mut outcome = Outcome::new(*status, text.clone());
+            outcome.data.clone_from(data);
+            let place = Place {
+                depth: 0,
+                is_previewed: false,
+                extent: self.extent,
+            };
+            say_result(name, text, &outcome, place);
+        }
     }
 
     /// Says why the turn ended, unless all went well.
@@ -385,7 +436,12 @@ impl View {
         limit: Option<BudgetLimit>,
     ) -> Exit {
         let (exit, message, code) = match (reason, fault) {
-            (FinishReason::Model(_), _) if self.was_denied => {
+            (FinishReason::Model(_), _)
+                if self.denials.are_typed() && io::stderr().is_terminal() =>
+            {
+                return Exit::Approval;
+            }
+            (FinishReason::Model(_), _) if self.denials.are_some() => {
                 let why = text::view::approval_denied();
                 (Exit::Approval, why, "approval_denied")
             }
@@ -463,13 +519,27 @@ impl View {
         self.put(&line("event", &event)?)
     }
 
-    /// The whole turn, as one document.
-    fn document(&mut self, last: &Kind) -> Result<(), Failure> {
-        if self.format != TurnFormat::Json {
+    /// Whether the turn began tasks in the background.
+    pub(crate) fn has_spawned(&self) -> bool {
+        self.has_spawned
+    }
+
+    /// The whole turn for a program, once it has ended; with the turns that followed it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn put_document(&mut self, followed: &mut [Self]) -> Result<(), Failure> {
+        let Some(mut document) = self.document.take() else {
             return Ok(());
+        };
+        let followed: Vec<_> = followed
+            .iter_mut()
+            .filter_map(|it| it.document.take())
+            .collect();
+        if !followed.is_empty() {
+            document["followed"] = followed.into();
         }
-        let document = line("turn", &self.result.document(last))?;
-        self.put(&document)
+        self.put(&line("turn", &document)?)
     }
 
     /// Ends the line that the text stands in, so that prose begins its own.
@@ -495,30 +565,6 @@ impl View {
             self.reader = put(text)?;
         }
         Ok(())
-    }
-}
-
-fn say_outcome(tool: &str, outcome: &str, is_error: bool) {
-    let shown = beginning(outcome, SHOWN);
-    if is_error {
-        return say_in(Tone::Bad, &text::view::outcome_failed(tool, shown));
-    }
-    say_in(Tone::Quiet, &text::view::outcome(tool, shown));
-    if tool == EDIT && io::stderr().is_terminal() {
-        say_diff(outcome);
-    }
-}
-
-/// Shows what an edit changed, as the tool says it: lines that went, and lines that came.
-fn say_diff(outcome: &str) {
-    let lines = outcome.lines().skip_while(|line| !line.starts_with("@@"));
-    for line in lines.take(DIFF_LINES) {
-        let tone = match line.as_bytes().first() {
-            Some(b'-') => Tone::Bad,
-            Some(b'+') => Tone::Good,
-            _ => Tone::Quiet,
-        };
-        say_in(tone, &format!("  {line}"));
     }
 }
 

@@ -8,6 +8,7 @@ use samovar_wire::agent::{Dollars, MessagePart, ShownEvent, Snapshot};
 use serde_json::{Value, json};
 
 use super::{EDIT, WRITE};
+use crate::calls::EXEC;
 
 /// What a program is told at the end.
 pub(super) struct TurnResult {
@@ -20,7 +21,7 @@ pub(super) struct TurnResult {
     /// Whether the text came with calls, so that it is no answer.
     has_calls: bool,
     calls: Vec<Value>,
-    /// The files that file tools changed, also those of called agents.
+    /// The files that file tools and commands changed, also those of called agents.
     changed: BTreeSet<String>,
     pub(super) usage: Usage,
 }
@@ -95,10 +96,18 @@ impl TurnResult {
     }
 
     fn change(&mut self, tool: &str, status: Status, data: Option<&Value>) {
+        let Some(data) = data else {
+            return;
+        };
         let is_change = [EDIT, WRITE].contains(&tool) && status == Status::Done;
-        let path = data.and_then(|data| data["path"].as_str());
-        self.changed
-            .extend(path.filter(|_| is_change).map(str::to_owned));
+        let of_tool = Some(data).filter(|_| is_change);
+        // What a command changed, also one that failed.
+        let of_command = data["changed"].as_array().into_iter().flatten();
+        let files = of_tool
+            .into_iter()
+            .chain(of_command.filter(|_| tool == EXEC));
+        let paths = files.filter_map(|file| file["path"].as_str());
+        self.changed.extend(paths.map(str::to_owned));
     }
 
     /// Takes the next event.
