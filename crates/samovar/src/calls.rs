@@ -198,9 +198,10 @@ fn changed(data: &Value) -> Option<String> {
         })
     });
     let names = names.collect::<Vec<_>>().join(", ");
-    Some(match files.len().saturating_sub(NAMED) {
+    let unlisted = data["changedMore"].as_u64().unwrap_or_default();
+    Some(match files.len().saturating_sub(NAMED) as u64 + unlisted {
         0 => text::changed(names),
-        more => text::changed_and_more(names, more as u64),
+        more => text::changed_and_more(names, more),
     })
 }
 
