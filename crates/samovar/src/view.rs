@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
 use samovar_core::error::FaultCode;
-use samovar_core::event::{Fault, Fragment};
+use samovar_core::event::Fragment;
 use samovar_core::message::Reminder;
-use samovar_core::provider::{NOT_UNDERSTOOD, is_cut, is_refusal};
 use samovar_core::{
-    BudgetLimit, CallId, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status,
-    ToolCall,
+    CallId, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall,
 };
 use samovar_locale as text;
 use samovar_wire::agent::{MessagePart, ShownEvent, Snapshot};
@@ -18,6 +16,7 @@ use serde_json::Value;
 
 mod below;
 mod denials;
+mod ending;
 mod result;
 mod told;
 
@@ -27,11 +26,11 @@ use self::result::TurnResult;
 use self::told::{Place, say_background, say_result};
 use crate::calls::{Extent, brief};
 use crate::client::Frame;
-use crate::exit::{Exit, Failure, complaint};
+use crate::exit::{Exit, Failure};
 use crate::output::{TurnFormat, line};
-use crate::screen::{Reader, put, say, say_in, visible};
+use crate::screen::{Reader, put, say, visible};
 use crate::spinner::Spinner;
-use crate::style::{Flow, Tone, columns};
+use crate::style::{Flow, columns};
 
 /// Bytes of a call's arguments from which on a person is told that they grow.
 const LONG_ARGS: usize = 4096;
@@ -161,10 +160,7 @@ impl View {
     ) -> Result<Option<Ending>, Failure> {
         self.spinner.make_way(&event.kind);
         self.event_line(frame)?;
-        self.denials.take(&event.kind);
-        if let Kind::CallClosed { name, outcome, .. } = &event.kind {
-            self.has_spawned |= name == SPAWN && outcome.status == Status::Done;
-        }
+        self.note(&event.kind);
         if event.agent.depth() > 0 {
             return self.below(event).map(|()| None);
         }
@@ -179,14 +175,7 @@ impl View {
                 part: Part::Call(call),
                 ..
             } => self.call(call)?,
-            Kind::ApprovalAsked { call, asked, .. } if asked.preview.is_some() => {
-                self.previewed.insert(call.clone());
-            }
-            Kind::CallClosed {
-                call,
-                name,
-                outcome,
-            } => self.outcome(call, name, outcome)?,
+            closed @ Kind::CallClosed { .. } => self.outcome(closed)?,
             Kind::StepReset { reason, code, .. } => self.void(reason, *code)?,
             Kind::StepStarted { .. } => {
                 if let Some(reason) = self.reset.take() {
@@ -394,7 +383,29 @@ impl View {
         Ok(())
     }
 
-    fn outcome(&mut self, call: &CallId, tool: &str, outcome: &Outcome) -> Result<(), Failure> {
+    /// Notes what an event of whatever agent says of the whole turn.
+    fn note(&mut self, kind: &Kind) {
+        self.denials.take(kind);
+        match kind {
+            Kind::ApprovalAsked { call, asked, .. } if asked.preview.is_some() => {
+                self.previewed.insert(call.clone());
+            }
+            Kind::CallClosed { name, outcome, .. } => {
+                self.has_spawned |= name == SPAWN && outcome.status == Status::Done;
+            }
+            _ => {}
+        }
+    }
+
+    fn outcome(&mut self, closed: &Kind) -> Result<(), Failure> {
+        let Kind::CallClosed {
+            call,
+            name: tool,
+            outcome,
+        } = closed
+        else {
+            return Ok(());
+        };
         self.end_line()?;
         if let Some(told) = result_text(tool, outcome) {
             let place = Place {
@@ -426,74 +437,6 @@ impl View {
             };
             say_result(name, text, &outcome, place);
         }
-    }
-
-    /// Says why the turn ended, unless all went well.
-    fn end(
-        &self,
-        reason: &FinishReason,
-        fault: Option<&Fault>,
-        limit: Option<BudgetLimit>,
-    ) -> Exit {
-        let (exit, message, code) = match (reason, fault) {
-            (FinishReason::Model(_), _)
-                if self.denials.are_typed() && io::stderr().is_terminal() =>
-            {
-                return Exit::Approval;
-            }
-            (FinishReason::Model(_), _) if self.denials.are_some() => {
-                let why = text::view::approval_denied();
-                (Exit::Approval, why, "approval_denied")
-            }
-            (FinishReason::Model(word), _) if is_refusal(word) && self.result.is_wordless() => {
-                if self.voice == Voice::Own {
-                    say(text::view::refused());
-                }
-                return Exit::Ok;
-            }
-            (FinishReason::Model(word), _)
-                if word == NOT_UNDERSTOOD && !io::stdout().is_terminal() =>
-            {
-                let why = text::view::not_understood();
-                (Exit::NoModel, why, NOT_UNDERSTOOD)
-            }
-            (FinishReason::Model(word), _) if is_cut(word) => {
-                say(text::view::cut_off());
-                return Exit::Ok;
-            }
-            (FinishReason::Steered, _) => {
-                say(text::view::steered());
-                return Exit::Ok;
-            }
-            (FinishReason::Model(_), _) => return Exit::Ok,
-            (FinishReason::MaxIterations, _) => {
-                (Exit::Limit, text::view::iterations_used(), "max_iterations")
-            }
-            (FinishReason::FailedCall, _) => {
-                (Exit::TurnFailed, text::view::call_failed(), "failed_call")
-            }
-            (FinishReason::RepeatedCall, _) => (
-                Exit::TurnFailed,
-                text::view::call_repeated(),
-                "repeated_call",
-            ),
-            (FinishReason::Budget, _) => (Exit::Limit, budget_used(limit), "budget"),
-            (FinishReason::Cancelled, _) => {
-                (Exit::Interrupted, text::view::cancelled(), "cancelled")
-            }
-            (FinishReason::Error, Some(fault)) => {
-                let code = fault.code;
-                (Exit::of_fault(code), fault.message.as_str(), code.as_str())
-            }
-            (FinishReason::Error, None) => {
-                let code = FaultCode::Internal.as_str();
-                (Exit::TurnFailed, text::view::turn_failed(), code)
-            }
-        };
-        if self.voice == Voice::Own {
-            say_in(Tone::Bad, &complaint(message, code));
-        }
-        exit
     }
 
     /// Leaves it to somebody else to say why the turn ended.
@@ -565,15 +508,5 @@ impl View {
             self.reader = put(text)?;
         }
         Ok(())
-    }
-}
-
-/// Which limit of its budget ended a turn.
-fn budget_used(limit: Option<BudgetLimit>) -> &'static str {
-    match limit {
-        Some(BudgetLimit::Steps) => text::view::budget_used_steps(),
-        Some(BudgetLimit::Tokens) | None => text::view::budget_used(),
-        Some(BudgetLimit::Cost) => text::view::budget_used_cost(),
-        Some(BudgetLimit::Wall) => text::view::budget_used_wall(),
     }
 }

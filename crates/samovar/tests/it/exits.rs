@@ -279,7 +279,7 @@ async fn a_turn_that_uses_up_its_budget_exits_7_and_the_list_shows_what_is_left(
         "{said:?}"
     );
     let listed = program.run(["turns", "list"]).await.stdout;
-    let [_, shown] = listed.split("budget (steps)").collect::<Vec<_>>()[..] else {
+    let [_, _free, shown] = listed.split("budget (steps)").collect::<Vec<_>>()[..] else {
         panic!("{listed}");
     };
     assert!(shown.contains("  $0.00"), "{listed}");
