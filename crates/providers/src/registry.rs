@@ -163,8 +163,8 @@ impl Registry {
     }
 
     /// What a model costs, an estimate: as configured, else as its provider's list says. What runs on
-    /// machines of one's own costs nothing; what a server costs whose address was set by hand is not
-    /// known.
+    /// machines of one's own costs nothing; what a server elsewhere costs whose address was set by hand
+    /// is not known.
     pub fn price(&self, model: &str) -> Option<Price> {
         let (spec, endpoint_name) = self.row_of(model.trim()).ok()?;
         let prices = &self.config.prices;
@@ -172,7 +172,7 @@ impl Registry {
         if let Some(price) = of_model.or_else(|| prices.get(spec.name)) {
             return Some(*price);
         }
-        if spec.is_demo() || spec.is_local {
+        if self.kind(spec) != ModelKind::Remote {
             Some(FREE)
         } else if self.is_by_hand(spec) {
             None

@@ -142,11 +142,20 @@ async fn open(config: &Config, purpose: Purpose) -> Result<Access, StartError> {
 
 /// A client of the server that holds the data directory, if it answers.
 pub(crate) async fn running(config: &Config) -> Option<Client> {
+    holder(config).await.map(|(client, _)| client)
+}
+
+/// Whether a server holds the data directory that stays when no turn is left.
+pub(crate) async fn is_served(config: &Config) -> bool {
+    holder(config).await.is_some_and(|(_, server)| server.stays)
+}
+
+async fn holder(config: &Config) -> Option<(Client, ServerInfo)> {
     let address = Address::read(&config.data_dir)?;
     let client = Client::outside(address);
     let answer = client.get::<ServerInfo>("/api/server");
     match tokio::time::timeout(GREETING, answer).await {
-        Ok(Ok(_)) => Some(client),
+        Ok(Ok(server)) => Some((client, server)),
         Err(_) => {
             tracing::debug!("the holder of the data directory is silent");
             None

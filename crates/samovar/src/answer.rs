@@ -9,12 +9,11 @@ use std::time::Duration;
 use reedline::{EditCommand, Signal};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::termios::{QueueSelector, tcflush};
 use samovar_core::command::Text;
 use samovar_locale as text;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::keyboard::{Sign, Terminal, editor};
+use crate::keyboard::{Sign, Terminal, editor, gone, is_gone};
 use crate::screen::say;
 
 /// How often plain lines are looked for.
@@ -87,13 +86,6 @@ impl Person {
     }
 }
 
-/// Forgets what was typed before there was a question: it is no answer to it.
-pub(crate) fn forget_typed() {
-    if let Err(error) = tcflush(io::stdin(), QueueSelector::IFlush) {
-        tracing::debug!(%error, "what was typed ahead stays");
-    }
-}
-
 impl Prompt {
     /// Opens a prompt, with a text in its line to be edited; none where nobody is here.
     ///
@@ -112,17 +104,20 @@ impl Prompt {
         }))
     }
 
-    /// Waits for what is typed; not to be asked again once it came. Safe to drop halfway.
+    /// Waits for what is typed; not to be asked again once it came. A terminal that is gone stops the
+    /// turn. Safe to drop halfway.
     ///
     /// # Errors
     /// The terminal cannot be read.
     pub(crate) async fn typed(&mut self) -> io::Result<Typed> {
-        match &mut self.input {
-            Input::Editor { reading, .. } => match reading.await.map_err(io::Error::other)?? {
-                EditorResult::Typed(typed) => Ok(typed),
-                EditorResult::Left(_) => Ok(Typed::Nothing),
-            },
-            Input::Lines { terminal, typed } => answer(terminal, typed).await,
+        let typed = tokio::select! {
+            biased;
+            () = gone() => Ok(Typed::Stop),
+            typed = self.input.typed() => typed,
+        };
+        match typed {
+            Ok(Typed::Nothing) | Err(_) if is_gone() => Ok(Typed::Stop),
+            typed => typed,
         }
     }
 
@@ -131,7 +126,10 @@ impl Prompt {
         match self.input {
             Input::Editor { reading, leave } => {
                 leave.store(true, Ordering::Relaxed);
-                let came = reading.await;
+                let came = tokio::select! {
+                    came = reading => came,
+                    () = gone() => return String::new(),
+                };
                 erase();
                 match came {
                     Ok(Ok(
@@ -152,6 +150,16 @@ impl Prompt {
 }
 
 impl Input {
+    async fn typed(&mut self) -> io::Result<Typed> {
+        match self {
+            Self::Editor { reading, .. } => match reading.await.map_err(io::Error::other)?? {
+                EditorResult::Typed(typed) => Ok(typed),
+                EditorResult::Left(_) => Ok(Typed::Nothing),
+            },
+            Self::Lines { terminal, typed } => answer(terminal, typed).await,
+        }
+    }
+
     fn edit(draft: &str) -> Self {
         let leave = Arc::new(AtomicBool::new(false));
         let mut reedline = editor().with_break_signal(leave.clone());

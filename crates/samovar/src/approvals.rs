@@ -7,6 +7,7 @@ use samovar_wire::api::{ApprovalInfo, ApprovalList, Decided, GrantInfo, RuleInfo
 use serde_json::{Value, json};
 
 use crate::args::{AllowFor, Approvals, Common};
+use crate::calls;
 use crate::client::{Client, segment};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, table};
@@ -15,7 +16,7 @@ use crate::screen::beginning;
 use crate::sessions::{change, look};
 use crate::timestamps::{age, moment, now};
 
-/// Characters of a call's arguments in the list.
+/// Characters of a call in the list.
 const SHOWN: usize = 60;
 
 /// `samovar approvals`.
@@ -117,7 +118,7 @@ async fn decide(common: &Common, typed: &str, decision: Value) -> Result<(), Fai
 fn list(items: &[ApprovalInfo]) -> String {
     let rows = items.iter().map(|info| {
         let agent = info.path.last().cloned().unwrap_or_default();
-        let what = format!("{} {}", info.tool, beginning(&info.shown, SHOWN));
+        let what = beginning(&calls::brief(&info.tool, &info.args), SHOWN);
         vec![info.id.to_string(), agent, what, left(info)]
     });
     table(&rows.collect::<Vec<_>>())
@@ -126,7 +127,7 @@ fn list(items: &[ApprovalInfo]) -> String {
 fn shown(info: &ApprovalInfo) -> String {
     let agent = info.path.join("/");
     let mut lines = vec![
-        text::approvals::who(&agent, &info.tool, &info.shown),
+        text::approvals::who(&agent, visible(&calls::whole(&info.tool, &info.args))),
         visible(&info.reason).into_owned(),
     ];
     lines.extend(info.preview.clone());

@@ -158,6 +158,8 @@ pub(crate) struct Run {
         default_value_t = Delivery::Queue,
     )]
     pub(crate) delivery: Delivery,
+    #[arg(long, help = help::detach())]
+    pub(crate) detach: bool,
     #[command(flatten)]
     pub(crate) show: Show,
 }
@@ -221,7 +223,7 @@ pub(crate) struct Serve {
 /// `samovar sessions`.
 #[derive(Subcommand)]
 pub(crate) enum Sessions {
-    #[command(about = help::sessions_list())]
+    #[command(about = help::sessions_list(), alias = "ls")]
     List(ListSessions),
     #[command(about = help::sessions_show())]
     Show {
@@ -304,7 +306,7 @@ pub(crate) struct Common {
 /// `samovar tools`.
 #[derive(Subcommand)]
 pub(crate) enum Tools {
-    #[command(about = help::tools_list())]
+    #[command(about = help::tools_list(), alias = "ls")]
     List {
         #[command(flatten)]
         common: Common,
@@ -437,6 +439,7 @@ pub(crate) struct Init {
 
 /// `samovar doctor`.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) places: DirArgs,
@@ -444,6 +447,8 @@ pub(crate) struct Doctor {
     pub(crate) who: ModelArgs,
     #[arg(long, help = help::json())]
     pub(crate) json: bool,
+    #[arg(short, long, help = help::doctor_verbose())]
+    pub(crate) verbose: bool,
     #[arg(long, help = help::fix())]
     pub(crate) fix: bool,
     #[arg(long, help = help::deep())]

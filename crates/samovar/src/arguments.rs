@@ -32,9 +32,9 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
         ErrorKind::UnknownArgument => unknown(error, option),
         ErrorKind::InvalidSubcommand => {
             let command = quoted(&said(error, ContextKind::InvalidSubcommand));
-            match said(error, ContextKind::SuggestedSubcommand) {
-                nearest if nearest.is_empty() => says::unknown_command(command, program(error)),
-                nearest => says::unknown_command_near(command, nearest),
+            match nearest(error) {
+                None => says::unknown_command(command, program(error)),
+                Some(nearest) => says::unknown_command_near(command, nearest),
             }
         }
         ErrorKind::InvalidValue => {
@@ -66,6 +66,15 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
             let first = all.split("\n\n").next().unwrap_or_default();
             first.trim_start_matches("error: ").to_owned()
         }
+    }
+}
+
+/// The command that is spelled most like what was typed: clap puts it last.
+fn nearest(error: &clap::Error) -> Option<String> {
+    match error.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::String(one) => Some(one.clone()),
+        ContextValue::Strings(some) => some.last().cloned(),
+        _ => None,
     }
 }
 

@@ -10,9 +10,10 @@ use self::command::{ChatFlow, Slash};
 use self::lines::{InputLine, Lines};
 use crate::answer::Person;
 use crate::args::{self, Delivery};
+use crate::calls::Extent;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
-use crate::keyboard::Terminal;
+use crate::keyboard::{Hushed, Terminal};
 use crate::output::TurnFormat;
 use crate::screen::say;
 use crate::stop::Stop;
@@ -38,6 +39,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
         talk,
         found,
         lines: Lines::open(),
+        extent: Extent::of(args.talk.verbose),
         last: Exit::Ok,
     };
     let terminal = Terminal::note();
@@ -45,7 +47,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
     drop(terminal);
     tokio::select! {
         () = chat.talk.leave() => {}
-        () = stop.asked() => {}
+        () = stop.asked_or_alone() => {}
     }
     exit
 }
@@ -54,6 +56,7 @@ struct Chat {
     talk: Talk,
     found: Setup,
     lines: Lines,
+    extent: Extent,
     /// How the last turn ended: what a pipe is told at its end.
     last: Exit,
 }
@@ -78,6 +81,9 @@ impl Chat {
                         failure.report();
                     }
                 },
+            }
+            if stop.is_final() {
+                return Ok(Exit::Interrupted);
             }
         }
     }
@@ -108,9 +114,15 @@ impl Chat {
 
     async fn say(&mut self, line: &str, stop: &mut Stop) -> Result<ChatFlow, Failure> {
         let said = Text::new(line.to_owned())?;
-        let mut view = View::new(TurnFormat::Text, &self.talk.session.id);
+        let mut view = View::new(TurnFormat::Text, self.extent, &self.talk.session.id);
         let message = self.talk.message(&said, Delivery::Queue);
-        let left = self.talk.say(message, &mut view, stop, None).await?;
+        let hushed = self.lines.is_terminal().then(Hushed::begin);
+        let left = self.talk.say(message, &mut view, stop, None).await;
+        if hushed.is_some() {
+            self.lines.offer(self.talk.typed_ahead().trim_end());
+        }
+        drop(hushed);
+        let left = left?;
         self.last = farewell(&left);
         Ok(match left {
             TurnEnd::Unread => ChatFlow::Leave,

@@ -6,6 +6,7 @@ mod tail;
 
 use std::io::{IsTerminal, Read};
 
+use samovar_core::approval::Answer;
 use samovar_core::command::Text;
 use samovar_core::{Code, Error};
 use samovar_locale as text;
@@ -20,10 +21,13 @@ use crate::client::{Client, segment};
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure, ServerLoss};
 use crate::output::{self, Format};
-use crate::screen::{Reader, put, say};
+use crate::screen::{Reader, beginning, put, say};
 
 /// Bytes of a text from stdin, at most; the server takes fewer, and says so.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
+
+/// Characters of a question that are repeated.
+const SHOWN: usize = 160;
 
 /// Messages that are asked for at once where all are wanted: few enough for one answer.
 const PAGE: u32 = 500;
@@ -46,9 +50,14 @@ pub(crate) async fn chat_global(command: ChatGlobal) -> Result<Exit, Failure> {
             places,
         } => {
             let said = Text::new(spoken(&text)?)?;
-            let posted = post(&found(&places)?, &said, reply_to).await?;
+            let found = found(&places)?;
+            let posted = post(&found, &said, reply_to).await?;
             let as_text = |posted: &PostedMessage| format!("{}\n", posted.id);
-            output::one(machine.format(), "posted", &posted, as_text).map(|()| Exit::Ok)
+            output::one(machine.format(), "posted", &posted, as_text)?;
+            if machine.format() == Format::Text {
+                tell_answered(&found, posted.id, said.as_str()).await;
+            }
+            Ok(Exit::Ok)
         }
         ChatGlobal::History {
             after,
@@ -120,6 +129,44 @@ async fn post(found: &Setup, said: &Text, reply_to: Option<u64>) -> Result<Poste
             posted => return posted,
         }
     }
+}
+
+/// Says which question the words have answered, as far as the server still tells.
+async fn tell_answered(found: &Setup, id: u64, said: &str) {
+    let Ok(client) = server(found).await else {
+        return;
+    };
+    let message = async |id: u64| -> Option<Value> {
+        let path = format!("{BASE_PATH}/history?after={}&limit=1", id.checked_sub(1)?);
+        let messages: Vec<Value> = client.get(&path).await.ok()?;
+        messages.into_iter().find(|message| message["id"] == id)
+    };
+    let answer = message(id).await.unwrap_or_default();
+    let Some(question) = answer["meta"]["reply_to"].as_u64() else {
+        return;
+    };
+    let asked = message(question).await.unwrap_or_default();
+    let asked = asked["text"].as_str().unwrap_or_default();
+    let first = beginning(asked.lines().next().unwrap_or_default(), SHOWN);
+    let verdict = asks_to_decide(asked).then(|| {
+        if Answer::read(said, "").decision.allows() {
+            text::global_chat::allowed()
+        } else {
+            text::global_chat::denied()
+        }
+    });
+    say(&match verdict {
+        Some(verdict) => text::global_chat::decided_question(question, verdict, first),
+        None => text::global_chat::answered_question(question, first),
+    });
+}
+
+/// Whether a question is whether a call may run: it says last how that is decided.
+fn asks_to_decide(question: &str) -> bool {
+    let last = question.lines().next_back().unwrap_or_default();
+    let with_grant = text::global_chat::how_to_decide("");
+    let before_grant = with_grant.split('(').next().unwrap_or_default();
+    last == text::global_chat::how_to_decide_once() || last.starts_with(before_grant)
 }
 
 /// What was said so far.

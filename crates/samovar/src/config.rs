@@ -358,7 +358,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
         model_from: ModelFrom::of(&resolved.origin("defaults.model")),
         approval: level.unwrap_or(Approval::Auto),
         token_from: resolved.origin("server.token").to_string(),
-        warnings: warnings(&config, &resolved),
+        warnings: warnings(&config, &resolved, &sources),
         config,
     })
 }
@@ -510,14 +510,17 @@ fn note(reach: FileAccess) -> String {
     }
 }
 
-fn warnings(config: &Config, resolved: &Resolved) -> Vec<String> {
-    match config.reach {
-        FileAccess::Workspace => Vec::new(),
+fn warnings(config: &Config, resolved: &Resolved, sources: &Sources) -> Vec<String> {
+    let misspelled = providers::misspelled(sources).into_iter();
+    let keys = misspelled.map(|(set, meant)| text::config::key_near(set, meant));
+    let reach = match config.reach {
+        FileAccess::Workspace => None,
         FileAccess::System => {
             let origin = resolved.origin("tools.restrict_to_workspace");
-            vec![text::config::reach_system(origin)]
+            Some(text::config::reach_system(origin))
         }
-    }
+    };
+    keys.chain(reach).collect()
 }
 
 #[cfg(test)]

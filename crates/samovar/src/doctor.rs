@@ -80,7 +80,7 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
     let shown = if args.json {
         as_json(&findings, exit)?
     } else {
-        as_text(&findings)
+        as_text(&findings, args.verbose)
     };
     // Whoever closed the pipe has read enough.
     put(&shown).map(|_| exit)
@@ -136,6 +136,12 @@ impl Finding {
             exit,
             ..Self::good(what, fact, reason)
         }
+    }
+
+    /// Whether a person is told of it who did not ask for everything.
+    fn is_notable(&self) -> bool {
+        let is_asked_for = ["model", "rows"].contains(&self.what);
+        self.exit != Exit::Ok || self.is_mended || self.command.is_some() || is_asked_for
     }
 
     fn with_command(mut self, command: impl Into<String>) -> Self {
@@ -201,6 +207,8 @@ fn name(what: &str) -> &'static str {
         "workspace" => text::what_workspace(),
         "model" => text::what_model(),
         "fallback" => text::what_fallback(),
+        "history" => text::what_history(),
+        "search" => text::what_search(),
         "local" => text::what_local(),
         "key" => text::what_key(),
         "backup" => text::what_backup(),
@@ -219,7 +227,19 @@ fn name(what: &str) -> &'static str {
     }
 }
 
-fn as_text(findings: &[Finding]) -> String {
+/// All findings, or those that a person has something to do about.
+fn as_text(findings: &[Finding], is_all: bool) -> String {
+    let is_shown = |finding: &&Finding| is_all || finding.is_notable();
+    let shown: Vec<_> = findings.iter().filter(is_shown).collect();
+    let left_out = (findings.len() - shown.len()) as u64;
+    let mut text = lines(&shown);
+    if left_out > 0 {
+        text = text + &self::shown(&text::ok_beside(left_out)) + "\n";
+    }
+    text
+}
+
+fn lines(findings: &[&Finding]) -> String {
     let lines = findings.iter().flat_map(|finding| {
         let (what, fact) = (name(finding.what), &finding.fact);
         let is_bad = finding.exit != Exit::Ok && !finding.is_mended;

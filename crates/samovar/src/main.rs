@@ -28,6 +28,7 @@ mod args;
 mod arguments;
 mod audit;
 mod backup;
+mod calls;
 mod chat;
 mod chat_global;
 mod client;

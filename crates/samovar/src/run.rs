@@ -3,12 +3,14 @@
 use std::io::{IsTerminal, Read};
 
 use samovar_core::command::Text;
-use samovar_core::{Code, Error};
+use samovar_core::{Code, Error, SessionId};
 use samovar_locale as text;
 use tokio::time::Instant;
 
+use crate::access::is_served;
 use crate::answer::Person;
 use crate::args;
+use crate::calls::Extent;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::screen::say;
@@ -28,8 +30,12 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     check_delivery(&args)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     check_size(prompt.as_str(), found.config.max_body_bytes)?;
+    if args.detach && !is_served(&found.config).await {
+        return Err(Failure::usage(text::run::detached_alone()));
+    }
     let what = TurnSource::Say(&prompt, args.delivery);
-    Box::pin(turn(what, &args.talk, &args.show, &found)).await
+    let plan = Plan::new(&args.talk, &args.show, args.detach);
+    Box::pin(turn(what, plan, &found)).await
 }
 
 /// Goes on with a turn that a stop of the server cut, and shows it as `run` does.
@@ -40,7 +46,8 @@ pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
         ..args::Talk::default()
     };
     let found = config::read(&talk.places, &talk.who, LocalData::UseOnly)?;
-    let shown = Box::pin(turn(TurnSource::Resume, &talk, &args.show, &found)).await;
+    let plan = Plan::new(&talk, &args.show, false);
+    let shown = Box::pin(turn(TurnSource::Resume, plan, &found)).await;
     shown.map_err(|failure| {
         let code = Code::UnknownSession.as_str();
         if failure.code == code {
@@ -58,13 +65,34 @@ enum TurnSource<'a> {
     Resume,
 }
 
-async fn turn(
-    what: TurnSource<'_>,
-    args: &args::Talk,
-    show: &args::Show,
-    found: &Setup,
-) -> Result<Exit, Failure> {
-    let deadline = show.timeout.map(|timeout| Instant::now() + timeout);
+/// How the turn is run and shown.
+#[derive(Clone, Copy)]
+struct Plan<'a> {
+    talk: &'a args::Talk,
+    show: &'a args::Show,
+    /// Whether its tasks in the background are left to the server.
+    is_detached: bool,
+    deadline: Option<Instant>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(talk: &'a args::Talk, show: &'a args::Show, is_detached: bool) -> Self {
+        Self {
+            talk,
+            show,
+            is_detached,
+            deadline: show.timeout.map(|timeout| Instant::now() + timeout),
+        }
+    }
+}
+
+async fn turn(what: TurnSource<'_>, plan: Plan<'_>, found: &Setup) -> Result<Exit, Failure> {
+    let Plan {
+        talk: args,
+        show,
+        deadline,
+        ..
+    } = plan;
     let mut stop = Stop::listen()?;
     let person = if show.no_input {
         Person::Absent
@@ -84,25 +112,60 @@ async fn turn(
     if args.verbose {
         say(&text::run::session(&talk.session.id));
     }
-    let mut view = View::new(show.output, &talk.session.id);
+    let shown = show_all(what, plan, &mut talk, &mut stop).await;
+    tokio::select! {
+        () = talk.leave() => {}
+        () = stop.asked_or_alone() => {}
+    }
+    shown
+}
+
+/// Shows the turn, and what it leaves at work until that is over, unless a server has it.
+async fn show_all(
+    what: TurnSource<'_>,
+    plan: Plan<'_>,
+    talk: &mut Talk,
+    stop: &mut Stop,
+) -> Result<Exit, Failure> {
+    let extent = Extent::of(plan.talk.verbose);
+    let make = |session: &SessionId| View::new(plan.show.output, extent, session);
+    let mut view = make(&talk.session.id);
     let left = match what {
         TurnSource::Say(text, delivery) => {
             let message = talk.message(text, delivery);
-            talk.say(message, &mut view, &mut stop, deadline).await
+            talk.say(message, &mut view, stop, plan.deadline).await
         }
-        TurnSource::Resume => talk.resume(&mut view, &mut stop, deadline).await,
+        TurnSource::Resume => talk.resume(&mut view, stop, plan.deadline).await,
     };
-    let exit = left.map(|left| {
-        if let (TurnEnd::Ended(ending), true) = (&left, args.verbose) {
-            say(&text::run::tokens(ending.tokens));
+    let left = left?;
+    let mut stayed = Ok(Vec::new());
+    if view.has_spawned() {
+        match &left {
+            _ if plan.is_detached => talk.say_left().await?,
+            TurnEnd::Ended(_) => stayed = talk.stay(&view, make, stop, plan.deadline).await,
+            _ => talk.stop_tasks().await,
         }
-        farewell(&left)
-    });
-    tokio::select! {
-        () = talk.leave() => {}
-        () = stop.asked() => {}
     }
-    exit
+    let (followed, failure) = match stayed {
+        Ok(followed) => (followed, None),
+        Err(failure) => (Vec::new(), Some(failure)),
+    };
+    let (mut views, ends): (Vec<_>, Vec<_>) = followed.into_iter().unzip();
+    view.put_document(&mut views)?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let ends: Vec<_> = std::iter::once(left).chain(ends).collect();
+    if plan.talk.verbose {
+        let tokens: u64 = ends.iter().map(TurnEnd::tokens).sum();
+        say(&text::run::tokens(tokens));
+    }
+    let mut exits = ends.iter().map(farewell);
+    let first = exits.next().unwrap_or(Exit::Ok);
+    Ok(exits.fold(
+        first,
+        |worse, next| if worse == Exit::Ok { next } else { worse },
+    ))
 }
 
 /// What joins another turn can set nothing for its own.

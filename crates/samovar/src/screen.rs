@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use rustix::fs::{FileType, Stat, fstat};
+use rustix::io::Errno;
 use samovar_locale as text;
 
 use crate::exit::{Exit, Failure};
@@ -13,14 +15,14 @@ use crate::style::{Tone, columns, has_colours, painted, wrapped};
 pub(crate) enum Reader {
     /// Somebody does.
     There,
-    /// The pipe was closed: whoever did it has read enough.
+    /// The pipe was closed, because its reader had enough, or the terminal is gone.
     Gone,
 }
 
 /// Writes on stdout, as it is.
 ///
 /// # Errors
-/// Everything but a closed pipe, such as a full disk: exit code 1.
+/// Everything but a closed pipe or terminal, such as a full disk: exit code 1.
 pub(crate) fn put(text: &str) -> Result<Reader, Failure> {
     let mut out = io::stdout().lock();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
@@ -33,12 +35,21 @@ pub(crate) fn put(text: &str) -> Result<Reader, Failure> {
 pub(crate) fn written(result: io::Result<()>) -> Result<Reader, Failure> {
     match result {
         Ok(()) => Ok(Reader::There),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe || is_hang_up(&error) => {
+            Ok(Reader::Gone)
+        }
         Err(error) => {
             let why = text::error::output_failed(error);
             Err(Failure::new(Exit::TurnFailed, "output_failed", why))
         }
     }
+}
+
+/// Whether stdout was a terminal that is gone now; another device fails like that only when it broke.
+fn is_hang_up(error: &io::Error) -> bool {
+    let is_device = |found: &Stat| FileType::from_raw_mode(found.st_mode).is_char_device();
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
+        && fstat(io::stdout()).is_ok_and(|found| is_device(&found))
 }
 
 /// Prose on stderr, as one write. When nobody reads it any more, nobody misses it.

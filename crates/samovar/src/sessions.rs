@@ -10,25 +10,23 @@ use std::io::IsTerminal;
 use samovar_core::Code;
 use samovar_locale as text;
 use samovar_server::Config;
-use samovar_wire::agent::{AgentMessage, CancelResult, SessionInfo};
+use samovar_wire::agent::{AgentMessage, CancelResult, MessagePart, SessionInfo};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::access::Purpose;
 use crate::args::{Common, ModelArgs, Sessions};
+use crate::calls::{Extent, brief, result};
 use crate::client::Client;
 use crate::config::{self, LocalData, Place, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::run;
-use crate::screen::{beginning, confirm};
+use crate::screen::confirm;
 use crate::timestamps::moment;
 
 use find::Precision;
-
-/// Characters of a message that `show` begins a tool's result with.
-const SHOWN: usize = 160;
 
 /// Runs one of the commands.
 pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
@@ -191,20 +189,34 @@ fn as_text(shown: &SessionDetails) -> String {
     lines.push('\n');
     for message in &shown.messages {
         lines.push('\n');
-        let said = match message.role {
-            samovar_core::Role::Tool => beginning(&message.content, SHOWN),
-            _ => message.content.clone(),
-        };
-        let who = message.name.as_deref().unwrap_or(message.role.as_str());
-        lines.push_str(&text::sessions::said(who, said));
+        lines.push_str(&said(message));
         lines.push('\n');
         for call in &message.tool_calls {
-            let args = beginning(&call.args.to_string(), SHOWN);
-            lines.push_str(&text::view::call(&call.name, args));
+            lines.push_str(&text::view::call(brief(&call.name, &call.args)));
             lines.push('\n');
         }
     }
     lines
+}
+
+/// A message; of a result its line, and all that a command wrote.
+fn said(message: &AgentMessage) -> String {
+    let mut lines = Vec::new();
+    for part in &message.parts {
+        if let MessagePart::Outcome {
+            name, text, data, ..
+        } = part
+        {
+            let told = result(name, text, data.as_ref(), Extent::All);
+            lines.push(text::sessions::said(told.subject, told.what));
+            lines.extend(told.below.iter().map(|line| format!("    {line}")));
+        }
+    }
+    if lines.is_empty() {
+        let who = message.name.as_deref().unwrap_or(message.role.as_str());
+        return text::sessions::said(who, &message.content);
+    }
+    lines.join("\n")
 }
 
 /// Asks first, at a terminal; elsewhere `--yes` has to say it. Nobody waits for the data directory

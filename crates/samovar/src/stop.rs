@@ -1,15 +1,24 @@
 //! Signals that ask the program to stop.
 
+use std::time::Duration;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Failure;
+use crate::keyboard::is_gone;
 
-/// Ctrl-C, SIGTERM, and the end of the terminal, each time they come.
+/// How long turns get to end after the terminal has gone.
+const AFTER_HANG_UP: Duration = Duration::from_millis(500);
+
+/// Ctrl-C and SIGTERM, each time they come, and once the end of the terminal: a shell that ends with
+/// it sends a second SIGHUP.
 pub(crate) struct Stop {
     interrupt: Signal,
     terminate: Signal,
-    /// None where it was ignored from the start, as `nohup` does.
+    /// `None` where it was ignored from the start, as `nohup` does, and once it has come.
     hang_up: Option<Signal>,
+    is_final: bool,
+    has_hung_up: bool,
 }
 
 impl Stop {
@@ -24,6 +33,8 @@ impl Stop {
             } else {
                 Some(listen(SignalKind::hangup())?)
             },
+            is_final: false,
+            has_hung_up: false,
         })
     }
 
@@ -31,8 +42,27 @@ impl Stop {
     pub(crate) async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            () = hung_up(self.hang_up.as_mut()) => {}
+            _ = self.terminate.recv() => self.is_final = true,
+            () = hung_up(self.hang_up.as_mut()) => {
+                self.hang_up = None;
+                (self.is_final, self.has_hung_up) = (true, true);
+            }
+        }
+    }
+
+    /// Whether the program itself is to end, not only what it is doing.
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// As [`Stop::asked`]; also returns soon after the terminal has gone.
+    pub(crate) async fn asked_or_alone(&mut self) {
+        if !(self.has_hung_up || is_gone()) {
+            return self.asked().await;
+        }
+        tokio::select! {
+            () = self.asked() => {}
+            () = tokio::time::sleep(AFTER_HANG_UP) => {}
         }
     }
 }

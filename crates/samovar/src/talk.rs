@@ -4,6 +4,7 @@ pub(crate) mod approval;
 mod enter;
 mod listen;
 mod questions;
+mod stay;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::client::Client;
 use crate::config::Setup;
 use crate::exit::{Exit, Failure, ServerLoss, complaint};
 use crate::follow::TurnStream;
+use crate::keyboard::typed_ahead;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::{say, say_in};
 use crate::sessions::find::{self, Precision};
@@ -62,6 +64,8 @@ pub(crate) struct Talk {
     begun: Option<SessionId>,
     bounds: Bounds,
     person: Person,
+    /// What was typed while a turn ran, before it asked something.
+    typed_ahead: String,
     /// What commands get of this shell.
     environment: Option<Arc<Environment>>,
 }
@@ -89,6 +93,16 @@ pub(crate) enum TurnEnd {
     Unread,
     /// A stop of the server cut it, and this session waits until somebody says that it shall go on.
     Waits(SessionId),
+}
+
+impl TurnEnd {
+    /// What the turn cost, if it told.
+    pub(crate) fn tokens(&self) -> u64 {
+        match self {
+            Self::Ended(ending) => ending.tokens,
+            Self::Asked | Self::Late | Self::Unread | Self::Waits(_) => 0,
+        }
+    }
 }
 
 /// A message as it is posted.
@@ -140,6 +154,11 @@ impl Talk {
         self.session = self.ask("updateSession", &params).await?;
         self.bounds.typed = None;
         Ok(())
+    }
+
+    /// Takes what was typed while a turn ran.
+    pub(crate) fn typed_ahead(&mut self) -> String {
+        std::mem::take(&mut self.typed_ahead) + &typed_ahead()
     }
 
     /// Says which model answers, when that is news or was asked for.

@@ -1,34 +1,37 @@
 //! A turn as it is shown: to a person, its text on stdout as it comes and everything else as lines
 //! on stderr; to a program, one document at its end or one event a line.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
 use samovar_core::error::FaultCode;
-use samovar_core::event::{Fault, Fragment};
+use samovar_core::event::Fragment;
 use samovar_core::message::Reminder;
-use samovar_core::provider::{NOT_UNDERSTOOD, is_cut, is_refusal};
 use samovar_core::tool::Progress;
 use samovar_core::{
-    BudgetLimit, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall,
+    CallId, FinishReason, Kind, Message, Outcome, Part, Role, SessionId, Status, ToolCall,
 };
 use samovar_locale as text;
-use samovar_wire::agent::{ShownEvent, Snapshot};
+use samovar_wire::agent::{MessagePart, ShownEvent, Snapshot};
 use serde_json::Value;
 
 mod below;
+mod denials;
+mod ending;
 mod result;
+mod told;
 
 use self::below::result_text;
+use self::denials::Denials;
 use self::result::TurnResult;
+use self::told::{Place, say_background, say_result};
+use crate::calls::{Extent, brief};
 use crate::client::Frame;
-use crate::exit::{Exit, Failure, complaint};
+use crate::exit::{Exit, Failure};
 use crate::output::{TurnFormat, line};
-use crate::screen::{Reader, beginning, put, say, say_in, visible};
+use crate::screen::{Reader, put, say, visible};
 use crate::spinner::Spinner;
-use crate::style::{Flow, Tone, columns};
-
-/// Characters of a call's arguments or of its result that are shown.
-const SHOWN: usize = 160;
+use crate::style::{Flow, columns};
 
 /// Bytes of a call's arguments from which on a person is told that they grow.
 const LONG_ARGS: usize = 4096;
@@ -39,21 +42,24 @@ const EDIT: &str = "edit_file";
 /// The tool that gives a file its content.
 const WRITE: &str = "write_file";
 
-/// The tool that runs commands.
-const EXEC: &str = "exec";
-
-/// Lines of a diff that are shown, at most.
-const DIFF_LINES: usize = 40;
+/// The tool that begins a task in the background.
+const SPAWN: &str = "spawn";
 
 /// What was shown of a turn so far.
 pub(crate) struct View {
     format: TurnFormat,
+    extent: Extent,
     pace: TextPace,
     /// Breaks the lines of live text at a terminal.
     flow: Option<Flow>,
     reader: Reader,
     is_mid_line: bool,
-    was_denied: bool,
+    denials: Denials,
+    /// Whether tasks were begun in the background.
+    has_spawned: bool,
+    document: Option<Value>,
+    /// The calls whose change the person was shown before it was made.
+    previewed: BTreeSet<CallId>,
     /// What is shown of an answer that is not finished.
     unfinished: Unfinished,
     voice: Voice,
@@ -107,9 +113,10 @@ pub(crate) struct Ending {
 
 impl View {
     /// A view of a turn that has said nothing.
-    pub(crate) fn new(format: TurnFormat, session: &SessionId) -> Self {
+    pub(crate) fn new(format: TurnFormat, extent: Extent, session: &SessionId) -> Self {
         Self {
             format,
+            extent,
             pace: if io::stdout().is_terminal() {
                 TextPace::Live
             } else {
@@ -118,7 +125,10 @@ impl View {
             flow: columns(&io::stdout()).map(Flow::new),
             reader: Reader::There,
             is_mid_line: false,
-            was_denied: false,
+            denials: Denials::default(),
+            has_spawned: false,
+            document: None,
+            previewed: BTreeSet::new(),
             unfinished: Unfinished::Nothing,
             voice: Voice::Own,
             reset: None,
@@ -151,6 +161,7 @@ impl View {
     ) -> Result<Option<Ending>, Failure> {
         self.spinner.make_way(&event.kind);
         self.event_line(frame)?;
+        self.note(&event.kind);
         if event.agent.depth() > 0 {
             return self.below(event).map(|()| None);
         }
@@ -165,8 +176,8 @@ impl View {
                 part: Part::Call(call),
                 ..
             } => self.call(call)?,
-            Kind::CallClosed { name, outcome, .. } => self.outcome(name, outcome)?,
-            Kind::CallProgress { progress, .. } => self.note(progress)?,
+            closed @ Kind::CallClosed { .. } => self.outcome(closed)?,
+            Kind::CallProgress { progress, .. } => self.say_notice(progress)?,
             Kind::StepReset { reason, code, .. } => self.void(reason, *code)?,
             Kind::StepStarted { .. } => {
                 if let Some(reason) = self.reset.take() {
@@ -211,7 +222,7 @@ impl View {
     }
 
     /// Says what a person is to know before a call goes on.
-    fn note(&mut self, progress: &Progress) -> Result<(), Failure> {
+    fn say_notice(&mut self, progress: &Progress) -> Result<(), Failure> {
         if let Some(note) = &progress.note {
             self.end_line()?;
             say(note);
@@ -267,15 +278,10 @@ impl View {
                     self.text(&message.content)?;
                     self.end_line()?;
                     for call in &message.tool_calls {
-                        let args = beginning(&call.args.to_string(), SHOWN);
-                        say(&text::view::call(&call.name, args));
+                        say(&text::view::call(brief(&call.name, &call.args)));
                     }
                 }
-                Role::Tool => {
-                    let tool = message.name.as_deref().unwrap_or_default();
-                    let is_error = message.is_error.unwrap_or_default();
-                    say_outcome(tool, &message.content, is_error);
-                }
+                Role::Tool => message.parts.iter().for_each(|part| self.say_part(part)),
                 Role::User | Role::System => {}
             }
         }
@@ -287,6 +293,11 @@ impl View {
         self.unfinished = Unfinished::Nothing;
         match message.reminder() {
             Some(Reminder::FailedCall) => self.end_line(),
+            None if message.role == Role::System => {
+                self.end_line()?;
+                say_background(&message.text());
+                Ok(())
+            }
             Some(Reminder::CutAnswer) | None => Ok(()),
         }
     }
@@ -324,7 +335,9 @@ impl View {
     /// shown as it came.
     fn last_words(&mut self, last: &Kind) -> Result<(), Failure> {
         self.end_line()?;
-        self.document(last)?;
+        if self.format == TurnFormat::Json {
+            self.document = Some(self.result.document(last));
+        }
         let answer = visible(self.result.answer());
         if self.pace == TextPace::Live || self.format != TurnFormat::Text || answer.is_empty() {
             return Ok(());
@@ -376,81 +389,64 @@ impl View {
     fn call(&mut self, call: &ToolCall) -> Result<(), Failure> {
         self.writing = None;
         self.end_line()?;
-        let args = beginning(&call.args.to_string(), SHOWN);
-        say(&text::view::call(&call.name, args));
+        say(&text::view::call(brief(&call.name, &call.args)));
         Ok(())
     }
 
-    fn outcome(&mut self, tool: &str, outcome: &Outcome) -> Result<(), Failure> {
-        self.end_line()?;
-        self.was_denied |= outcome.status == Status::Denied;
-        if let Some(told) = result_text(tool, outcome) {
-            say_outcome(tool, &told, outcome.is_error());
+    /// Notes what an event of whatever agent says of the whole turn.
+    fn note(&mut self, kind: &Kind) {
+        self.denials.take(kind);
+        match kind {
+            Kind::ApprovalAsked { call, asked, .. } if asked.preview.is_some() => {
+                self.previewed.insert(call.clone());
+            }
+            Kind::CallClosed { name, outcome, .. } => {
+                self.has_spawned |= name == SPAWN && outcome.status == Status::Done;
+            }
+            _ => {}
         }
-        Ok(())
     }
 
-    /// Says why the turn ended, unless all went well.
-    fn end(
-        &self,
-        reason: &FinishReason,
-        fault: Option<&Fault>,
-        limit: Option<BudgetLimit>,
-    ) -> Exit {
-        let (exit, message, code) = match (reason, fault) {
-            (FinishReason::Model(_), _) if self.was_denied => {
-                let why = text::view::approval_denied();
-                (Exit::Approval, why, "approval_denied")
-            }
-            (FinishReason::Model(word), _) if is_refusal(word) && self.result.is_wordless() => {
-                if self.voice == Voice::Own {
-                    say(text::view::refused());
-                }
-                return Exit::Ok;
-            }
-            (FinishReason::Model(word), _)
-                if word == NOT_UNDERSTOOD && !io::stdout().is_terminal() =>
-            {
-                let why = text::view::not_understood();
-                (Exit::NoModel, why, NOT_UNDERSTOOD)
-            }
-            (FinishReason::Model(word), _) if is_cut(word) => {
-                say(text::view::cut_off());
-                return Exit::Ok;
-            }
-            (FinishReason::Steered, _) => {
-                say(text::view::steered());
-                return Exit::Ok;
-            }
-            (FinishReason::Model(_), _) => return Exit::Ok,
-            (FinishReason::MaxIterations, _) => {
-                (Exit::Limit, text::view::iterations_used(), "max_iterations")
-            }
-            (FinishReason::FailedCall, _) => {
-                (Exit::TurnFailed, text::view::call_failed(), "failed_call")
-            }
-            (FinishReason::RepeatedCall, _) => (
-                Exit::TurnFailed,
-                text::view::call_repeated(),
-                "repeated_call",
-            ),
-            (FinishReason::Budget, _) => (Exit::Limit, budget_used(limit), "budget"),
-            (FinishReason::Cancelled, _) => {
-                (Exit::Interrupted, text::view::cancelled(), "cancelled")
-            }
-            (FinishReason::Error, Some(fault)) => {
-                let code = fault.code;
-                (Exit::of_fault(code), fault.message.as_str(), code.as_str())
-            }
-            (FinishReason::Error, None) => {
-                let code = FaultCode::Internal.as_str();
-                (Exit::TurnFailed, text::view::turn_failed(), code)
-            }
+    fn outcome(&mut self, closed: &Kind) -> Result<(), Failure> {
+        let Kind::CallClosed {
+            call,
+            name: tool,
+            outcome,
+        } = closed
+        else {
+            return Ok(());
         };
-        if self.voice == Voice::Own {
-            say_in(Tone::Bad, &complaint(message, code));
+        self.end_line()?;
+        if let Some(told) = result_text(tool, outcome) {
+            let place = Place {
+                depth: 0,
+                is_previewed: self.previewed.remove(call),
+                extent: self.extent,
+            };
+            say_result(tool, &told, outcome, place);
         }
-        exit
+        Ok(())
+    }
+
+    /// A result of a turn that is shown again.
+    fn say_part(&self, part: &MessagePart) {
+        if let MessagePart::Outcome {
+            name,
+            status,
+            text,
+            data,
+            ..
+        } = part
+        {
+            let mut outcome = Outcome::new(*status, text.clone());
+            outcome.data.clone_from(data);
+            let place = Place {
+                depth: 0,
+                is_previewed: false,
+                extent: self.extent,
+            };
+            say_result(name, text, &outcome, place);
+        }
     }
 
     /// Leaves it to somebody else to say why the turn ended.
@@ -476,13 +472,27 @@ impl View {
         self.put(&line("event", &event)?)
     }
 
-    /// The whole turn, as one document.
-    fn document(&mut self, last: &Kind) -> Result<(), Failure> {
-        if self.format != TurnFormat::Json {
+    /// Whether the turn began tasks in the background.
+    pub(crate) fn has_spawned(&self) -> bool {
+        self.has_spawned
+    }
+
+    /// The whole turn for a program, once it has ended; with the turns that followed it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn put_document(&mut self, followed: &mut [Self]) -> Result<(), Failure> {
+        let Some(mut document) = self.document.take() else {
             return Ok(());
+        };
+        let followed: Vec<_> = followed
+            .iter_mut()
+            .filter_map(|it| it.document.take())
+            .collect();
+        if !followed.is_empty() {
+            document["followed"] = followed.into();
         }
-        let document = line("turn", &self.result.document(last))?;
-        self.put(&document)
+        self.put(&line("turn", &document)?)
     }
 
     /// Ends the line that the text stands in, so that prose begins its own.
@@ -508,39 +518,5 @@ impl View {
             self.reader = put(text)?;
         }
         Ok(())
-    }
-}
-
-fn say_outcome(tool: &str, outcome: &str, is_error: bool) {
-    let shown = beginning(outcome, SHOWN);
-    if is_error {
-        return say_in(Tone::Bad, &text::view::outcome_failed(tool, shown));
-    }
-    say_in(Tone::Quiet, &text::view::outcome(tool, shown));
-    if tool == EDIT && io::stderr().is_terminal() {
-        say_diff(outcome);
-    }
-}
-
-/// Shows what an edit changed, as the tool says it: lines that went, and lines that came.
-fn say_diff(outcome: &str) {
-    let lines = outcome.lines().skip_while(|line| !line.starts_with("@@"));
-    for line in lines.take(DIFF_LINES) {
-        let tone = match line.as_bytes().first() {
-            Some(b'-') => Tone::Bad,
-            Some(b'+') => Tone::Good,
-            _ => Tone::Quiet,
-        };
-        say_in(tone, &format!("  {line}"));
-    }
-}
-
-/// Which limit of its budget ended a turn.
-fn budget_used(limit: Option<BudgetLimit>) -> &'static str {
-    match limit {
-        Some(BudgetLimit::Steps) => text::view::budget_used_steps(),
-        Some(BudgetLimit::Tokens) | None => text::view::budget_used(),
-        Some(BudgetLimit::Cost) => text::view::budget_used_cost(),
-        Some(BudgetLimit::Wall) => text::view::budget_used_wall(),
     }
 }

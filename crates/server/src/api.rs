@@ -133,6 +133,7 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         workspace: call.state.workspace.display().to_string(),
         approval: call.state.approval,
+        stays: call.state.restart.is_some(),
         store: store_info(call.state.stores()?, &engine)?,
         memory: memory_info(&engine),
     })

@@ -88,6 +88,10 @@ fn read(jail: &Jail, name: &str) -> Option<FolderFile> {
         tracing::warn!(file = name, "the folder's instructions are not UTF-8 text");
         None
     })?;
+    if text.trim().is_empty() {
+        // It says nothing, so the next one may.
+        return None;
+    }
     Some(FolderFile {
         name: name.to_owned(),
         text,

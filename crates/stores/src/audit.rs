@@ -100,7 +100,11 @@ impl AuditLog {
         let (mut chain, is_short, note) = opened;
         disk.watch(&path);
         if let Some((what, why)) = note {
-            tracing::warn!(event = what.as_str(), why, "the audit's chain");
+            if what == What::Restored {
+                tracing::info!("the audit's chain begins where the backup ends");
+            } else {
+                tracing::warn!(event = what.as_str(), why, "the audit's chain");
+            }
             let mut note = Decision::new(what, "server", dir.clock.now());
             note.about = Some(why).filter(|why| !why.is_empty());
             // Without it a break is as visible: the next record does not continue the last one.

@@ -164,6 +164,7 @@ async fn fetch(client: &Client, asked: WebFetch) -> Result<Outcome, String> {
         "title": page.title,
         "contentType": content_type,
         "charset": page.charset,
+        "characters": page.text.chars().count(),
         "truncated": page.is_cut || page.text.chars().nth(max_chars).is_some(),
     });
     Ok(Outcome::done(shown(&page, &url, max_chars)).with_data(data))

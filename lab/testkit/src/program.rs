@@ -25,7 +25,8 @@ pub struct Program {
     binary: PathBuf,
     root: TempDir,
     variables: Vec<(String, String)>,
-    descriptors: Option<(u32, u32)>,
+    /// What a shell does before it becomes the program.
+    prelude: Option<String>,
 }
 
 /// What a program left behind.
@@ -70,7 +71,7 @@ impl Program {
             binary: binary.into(),
             root,
             variables: vec![("SAMOVAR__MODELS__PROBE".to_owned(), "false".to_owned())],
-            descriptors: None,
+            prelude: None,
         }
     }
 
@@ -93,7 +94,14 @@ impl Program {
     /// Starts it with this soft and this hard limit of file descriptors.
     #[must_use]
     pub fn limited(mut self, soft: u32, hard: u32) -> Self {
-        self.descriptors = Some((soft, hard));
+        self.prelude = Some(format!("ulimit -Sn {soft}; ulimit -Hn {hard}"));
+        self
+    }
+
+    /// Starts it so that it ignores the end of its terminal, as `nohup` does.
+    #[must_use]
+    pub fn ignoring_hang_up(mut self) -> Self {
+        self.prelude = Some("trap '' HUP".to_owned());
         self
     }
 
@@ -134,11 +142,11 @@ impl Program {
 
     /// A command with these arguments, not started yet.
     pub fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
-        let mut command = match self.descriptors {
-            Some((soft, hard)) => {
-                let limit = format!(r#"ulimit -Sn {soft}; ulimit -Hn {hard}; exec "$0" "$@""#);
+        let mut command = match &self.prelude {
+            Some(prelude) => {
+                let script = format!(r#"{prelude}; exec "$0" "$@""#);
                 let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", &limit]).arg(&self.binary);
+                shell.args(["-c", &script]).arg(&self.binary);
                 shell
             }
             None => Command::new(&self.binary),

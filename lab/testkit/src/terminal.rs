@@ -30,6 +30,8 @@ pub mod keys {
     pub const UP: &str = "\u{1b}[A";
     /// Ctrl-C.
     pub const CTRL_C: &str = "\u{3}";
+    /// Ctrl-U, which empties the line.
+    pub const CTRL_U: &str = "\u{15}";
     /// Ctrl-D.
     pub const CTRL_D: &str = "\u{4}";
 }
@@ -47,7 +49,7 @@ pub struct Terminal {
     strokes: mpsc::Sender<Vec<u8>>,
     seen: watch::Receiver<TerminalContent>,
     /// Moves bytes to and fro, as long as the program lasts.
-    _player: JoinSet<()>,
+    player: JoinSet<()>,
 }
 
 /// How a program left its terminal.
@@ -132,7 +134,7 @@ impl Seat {
             child,
             strokes,
             seen,
-            _player: player,
+            player,
         }
     }
 }
@@ -198,6 +200,15 @@ impl Terminal {
         self.seen.borrow().screen()
     }
 
+    /// Closes the terminal, as a window is closed, and waits until the program has left: its exit code.
+    ///
+    /// # Panics
+    /// When that takes longer than a minute.
+    pub async fn closes(mut self) -> Option<i32> {
+        self.player.shutdown().await;
+        Finished::of(self.child).await.code
+    }
+
     /// Waits until the program has left by itself.
     ///
     /// # Panics
@@ -207,7 +218,7 @@ impl Terminal {
             child,
             strokes: _at_the_keyboard,
             mut seen,
-            _player,
+            player: _until_it_ends,
         } = self;
         let finished = Finished::of(child).await;
         // Everything was read when the player has ended.

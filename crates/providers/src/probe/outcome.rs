@@ -7,6 +7,7 @@ use samovar_locale as locale;
 use serde::Serialize;
 
 use super::LocalModel;
+use crate::specs;
 
 /// One server that was asked for its models. Its text is a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,12 +51,25 @@ pub enum ProbeOutcome {
 impl ServerProbe {
     /// Why a model of this server was chosen.
     pub(super) fn why(&self, model: &LocalModel) -> String {
-        let (provider, address) = (self.display_name, &self.address);
+        let is_known = specs::spec(self.provider).is_some_and(|spec| spec.is_local);
+        let provider = if is_known {
+            self.display_name
+        } else {
+            locale::probe::some_server()
+        };
+        let address = self.authority();
         match model.tools {
             Some(true) => locale::probe::chosen_with_tools(provider, address),
             None => locale::probe::chosen_untold(provider, address),
             Some(false) => locale::probe::chosen_without_tools(provider, address),
         }
+    }
+
+    /// The host and the port of its address.
+    fn authority(&self) -> &str {
+        let address = self.address.split_once("://");
+        let address = address.map_or(self.address.as_str(), |(_, rest)| rest);
+        address.split('/').next().unwrap_or(address)
     }
 }
 

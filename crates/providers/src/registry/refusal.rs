@@ -5,10 +5,13 @@ use samovar_locale as locale;
 use serde_json::json;
 
 use super::Registry;
-use crate::probe::ProbeReport;
+use crate::probe::{ProbeOutcome, ProbeReport};
 use crate::specs::{ProviderSpec, SPECS};
 use crate::unbuilt::IdleKey;
 use crate::words::distance;
+
+/// The server whose models have names that no provider claims.
+const OLLAMA: &str = "ollama";
 
 /// How many known names a refusal proposes.
 const PROPOSED: usize = 3;
@@ -38,9 +41,14 @@ impl Registry {
         let nearest = nearest(name);
         let (asked, names) = (shown(name), nearest.join(", "));
         let model = locale::quoted(&asked);
-        let why = match self.set_by_hand().as_slice() {
-            [] => locale::models::unclaimed(model, names),
-            several => {
+        let ollama = self.last_probed().look(OLLAMA).cloned();
+        let why = match (self.set_by_hand().as_slice(), ollama) {
+            // Most names without a provider are its models.
+            ([], Some(look)) if look.seen == ProbeOutcome::Nobody && !name.contains('/') => {
+                locale::models::unclaimed_offline(model, look.address)
+            }
+            ([], _) => locale::models::unclaimed(model, names),
+            (several, _) => {
                 let providers: Vec<_> = several.iter().map(|spec| spec.name).collect();
                 locale::models::unclaimed_by_several(model, providers.join(", "), names)
             }

@@ -9,7 +9,7 @@ use crate::arguments::whole;
 /// `samovar agents`.
 #[derive(Subcommand)]
 pub(crate) enum Agents {
-    #[command(about = help::agents_list())]
+    #[command(about = help::agents_list(), alias = "ls")]
     List {
         #[command(flatten)]
         common: Common,

@@ -8,7 +8,7 @@ use super::Common;
 /// `samovar approvals`.
 #[derive(Subcommand)]
 pub(crate) enum Approvals {
-    #[command(about = help::approvals_list())]
+    #[command(about = help::approvals_list(), alias = "ls")]
     List {
         #[command(flatten)]
         common: Common,

@@ -8,7 +8,7 @@ use super::{Common, ModelArgs};
 /// `samovar models`.
 #[derive(Subcommand)]
 pub(crate) enum Models {
-    #[command(about = help::models_list())]
+    #[command(about = help::models_list(), alias = "ls")]
     List {
         #[arg(long, help = help::models_all())]
         all: bool,

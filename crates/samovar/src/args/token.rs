@@ -15,7 +15,7 @@ pub(crate) enum Token {
         #[command(flatten)]
         common: Common,
     },
-    #[command(about = help::token_list())]
+    #[command(about = help::token_list(), alias = "ls")]
     List {
         #[command(flatten)]
         common: Common,

@@ -8,7 +8,7 @@ use super::Common;
 /// `samovar turns`.
 #[derive(Subcommand)]
 pub(crate) enum Turns {
-    #[command(about = help::turns_list())]
+    #[command(about = help::turns_list(), alias = "ls")]
     List {
         #[arg(long, value_name = "ID", help = help::turns_session())]
         session: Option<String>,

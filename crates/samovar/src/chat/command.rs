@@ -164,7 +164,7 @@ async fn undo(reach: UndoReach, talk: &mut Talk, lines: &mut Lines) -> Result<()
     if !effects.is_empty() {
         say(&visible(effects.trim_end()));
     }
-    lines.offer(undone.content);
+    lines.offer(&undone.content);
     Ok(())
 }
 

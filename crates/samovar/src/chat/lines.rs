@@ -7,7 +7,7 @@ use samovar_core::{Code, Error};
 use samovar_locale as text;
 
 use crate::exit::Failure;
-use crate::keyboard::{Sign, editor};
+use crate::keyboard::{Sign, editor, gone};
 use crate::screen::say;
 
 /// Lines that the editor remembers while the chat lasts.
@@ -36,7 +36,7 @@ pub(super) enum Lines {
 /// The editor, and what the next line begins with.
 pub(super) struct Editor {
     reedline: Reedline,
-    ready: Option<String>,
+    ready: String,
     /// Whether Ctrl-C came last, so that another one leaves.
     was_interrupted: bool,
 }
@@ -67,7 +67,7 @@ impl Lines {
         }
         Self::Editor(Some(Box::new(Editor {
             reedline,
-            ready: None,
+            ready: String::new(),
             was_interrupted: false,
         })))
     }
@@ -78,9 +78,9 @@ impl Lines {
     }
 
     /// Puts a text into the next line, to be edited; a pipe has none.
-    pub(super) fn offer(&mut self, text: String) {
+    pub(super) fn offer(&mut self, text: &str) {
         if let Self::Editor(Some(editor)) = self {
-            editor.ready = Some(text);
+            editor.ready.push_str(text);
         }
     }
 
@@ -99,7 +99,12 @@ impl Lines {
                     let line = taken.read();
                     (taken, line)
                 });
-                read.await.map(|(taken, line)| {
+                let read = tokio::select! {
+                    biased;
+                    () = gone() => return Ok(InputLine::End),
+                    read = read => read,
+                };
+                read.map(|(taken, line)| {
                     *editor = Some(taken);
                     line
                 })
@@ -112,7 +117,8 @@ impl Lines {
 
 impl Editor {
     fn read(&mut self) -> io::Result<InputLine> {
-        if let Some(ready) = self.ready.take() {
+        let ready = std::mem::take(&mut self.ready);
+        if !ready.is_empty() {
             let insert = reedline::EditCommand::InsertString(ready);
             self.reedline.run_edit_commands(&[insert]);
         }

@@ -82,6 +82,7 @@ async fn history(client: &Client) -> Option<Finding> {
             let fact = text::history_fails(moment(since), lag);
             Finding::bad("history", Exit::TurnFailed, fact, why)
         }
+        None if lag == 0 => Finding::good("history", text::history_whole().to_owned(), why),
         None => Finding::good("history", text::history_lag(lag), why),
     })
 }

@@ -56,7 +56,7 @@ pub(super) async fn agent(join: Join) -> Result<Exit, Failure> {
     say(text::relay_cli::leaving());
     tokio::select! {
         () = agent.shutdown(DRAIN) => {}
-        () = stop.asked() => {}
+        () = stop.asked_or_alone() => {}
     }
     Ok(Exit::Ok)
 }

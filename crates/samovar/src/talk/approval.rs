@@ -1,16 +1,13 @@
 //! A call that a person decides about at the terminal (TL-5).
 
 use samovar_core::ApprovalId;
-use samovar_core::approval::{Answer, Asked, Grant, visible, visible_line};
+use samovar_core::approval::{Answer, Asked, Decision, Grant, visible};
 use samovar_locale as text;
 use samovar_wire::api::ApprovalInfo;
 use serde_json::{Value, json};
 
-use crate::screen::{beginning, say_in};
+use crate::screen::say_in;
 use crate::style::Tone;
-
-/// Characters of a call's arguments in the question about it; the preview shows the rest.
-const SHOWN: usize = 160;
 
 /// The question about a call.
 #[derive(Clone)]
@@ -50,9 +47,11 @@ impl Approval {
         }
     }
 
-    /// Shows what the call would do, and how to answer where a person can.
-    pub(crate) fn show(&self, is_heard: bool) {
-        for line in self.preview.as_deref().unwrap_or_default().lines() {
+    /// Shows what the call would do, unless its line says that already, and how to answer where a
+    /// person can.
+    pub(crate) fn show(&self, call: &str, is_heard: bool) {
+        let preview = self.preview.as_deref().filter(|preview| *preview != call);
+        for line in preview.unwrap_or_default().lines() {
             say_in(tone(line), &visible(line));
         }
         say_in(Tone::Quiet, &visible(&self.reason));
@@ -62,6 +61,12 @@ impl Approval {
             (_, false) => {}
         }
     }
+
+    /// Whether an answer can be given: without a grant, only this call can be decided about.
+    pub(crate) fn takes(&self, answer: &str) -> bool {
+        let is_wide = |decision| matches!(decision, Decision::Turn | Decision::Always);
+        self.grant.is_some() || !Decision::read(answer).is_some_and(is_wide)
+    }
 }
 
 /// What an answer decides. Words that are no decision deny the call, and the model reads them.
@@ -70,11 +75,6 @@ pub(crate) fn decision(answer: &str) -> Value {
         decision, words, ..
     } = Answer::read(answer, "");
     json!({ "decision": decision, "message": words })
-}
-
-/// A call's arguments on one line.
-pub(crate) fn brief(args: &Value) -> String {
-    beginning(&visible_line(&args.to_string()), SHOWN)
 }
 
 /// How a line of a difference looks.

@@ -91,6 +91,7 @@ impl Talk {
                     is_first: entered.is_first,
                     bounds: Bounds::of(talk, found),
                     person,
+                    typed_ahead: String::new(),
                     environment: environment(found),
                 })
             }

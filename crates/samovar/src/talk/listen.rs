@@ -11,6 +11,7 @@ use super::{Talk, TurnEnd};
 use crate::client::Client;
 use crate::exit::Failure;
 use crate::follow::{StreamEvent, TurnStream};
+use crate::keyboard::typed_ahead;
 use crate::reconnecting::Repeat;
 use crate::screen::{Reader, say};
 use crate::view::View;
@@ -56,6 +57,10 @@ impl Talk {
         questions: &mut Questions,
     ) -> Result<(), Failure> {
         view.end_line()?;
+        if !questions.is_unheard() {
+            // It was typed before there was a question, and is no answer to it.
+            self.typed_ahead.push_str(&typed_ahead());
+        }
         questions.show();
         if !questions.is_unheard() {
             return Ok(());

@@ -13,10 +13,12 @@ use samovar_wire::agent::{ShownEvent, Snapshot, ToolCallRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::approval::{Approval, brief, decision};
-use crate::answer::{Person, Prompt, Typed, forget_typed};
+use super::approval::{Approval, decision};
+use crate::answer::{Person, Prompt, Typed};
+use crate::calls::brief;
 use crate::client::segment;
 use crate::follow::StreamEvent;
+use crate::keyboard::is_gone;
 use crate::screen::{say, say_in};
 use crate::style::Tone;
 
@@ -35,8 +37,8 @@ const DECLINED: &str = "the person gave no answer to this question; go on withou
 /// The questions of a turn.
 pub(super) struct Questions {
     person: Person,
-    /// What calls without an outcome ask, in words that name the agent.
-    asked: BTreeMap<CallId, String>,
+    /// What calls without an outcome ask.
+    asked: BTreeMap<CallId, Words>,
     /// Those that wait for an answer, the oldest first.
     open: VecDeque<Question>,
     /// When the stream said something last.
@@ -49,7 +51,7 @@ struct Question {
     call: CallId,
     /// What is to be decided about the call; none if the answer is its outcome.
     approval: Option<Approval>,
-    text: String,
+    words: Words,
     state: QuestionState,
     /// What stands in the line that is not entered yet.
     draft: String,
@@ -64,6 +66,15 @@ enum QuestionState {
     Shown,
     /// It was answered, and nobody knows whether this answer was the first.
     Answered(String),
+}
+
+/// What a call asks.
+#[derive(Clone)]
+struct Words {
+    /// The question, which names the agent unless it is the session's own.
+    question: String,
+    /// The call on one line, as the question has it.
+    call: String,
 }
 
 /// What is to be done about a question.
@@ -146,12 +157,9 @@ impl Questions {
             return;
         };
         question.state = QuestionState::Shown;
-        if is_heard {
-            forget_typed();
-        }
-        say_in(Tone::Strong, &question.text);
+        say_in(Tone::Strong, &question.words.question);
         match &question.approval {
-            Some(approval) => approval.show(is_heard),
+            Some(approval) => approval.show(&question.words.call, is_heard),
             None if is_heard => say_in(Tone::Quiet, text::ask::how()),
             None => {}
         }
@@ -180,9 +188,11 @@ impl Questions {
         }
     }
 
-    /// An answer was refused: it stands in the line again.
+    /// An answer was refused: it stands in the line again. A key for an approval does not.
     pub(super) fn refused(&mut self, closing: Closing) {
-        if let Some(question) = self.of(&closing.call) {
+        if closing.approval.is_none()
+            && let Some(question) = self.of(&closing.call)
+        {
             question.draft = closing.answer.unwrap_or_default();
         }
     }
@@ -224,7 +234,14 @@ impl Questions {
             Ok(Typed::Stop) => return Some(QuestionStep::Stop),
             Err(error) => return self.worse(&error),
         };
-        let question = self.open.front()?;
+        let question = self.open.front_mut()?;
+        question.draft.clear();
+        if let (Some(approval), Ok(answer)) = (&question.approval, &answer)
+            && !approval.takes(answer)
+        {
+            say(text::ask::only_once());
+            return None;
+        }
         let (call, approval) = (question.call.clone(), question.approval.clone());
         Some(QuestionStep::Close(Closing {
             call,
@@ -235,6 +252,9 @@ impl Questions {
 
     /// Without an editor there are still plain lines, and without a terminal nobody is here.
     fn worse(&mut self, error: &std::io::Error) -> Option<QuestionStep> {
+        if is_gone() {
+            return Some(QuestionStep::Stop);
+        }
         tracing::debug!(%error, person = ?self.person, "nobody can be asked this way");
         self.person = match self.person {
             Person::AtEditor => Person::AtTerminal,
@@ -265,7 +285,8 @@ impl Questions {
 
     /// What a call asks, if it asks something; the session's own agent is not named.
     fn learn(&mut self, agent: Option<&str>, call: &CallId, tool: &str, args: &Value) {
-        let asked = match (question_text(args).filter(|_| tool == ASK_USER), agent) {
+        let line = brief(tool, args);
+        let question = match (question_text(args).filter(|_| tool == ASK_USER), agent) {
             (Some(question), agent) => {
                 let question = question.replace('\n', "\n  ");
                 match agent {
@@ -273,10 +294,14 @@ impl Questions {
                     None => text::ask::question(question),
                 }
             }
-            (None, Some(agent)) => text::ask::call_of(agent, tool, brief(args)),
-            (None, None) => text::ask::call(tool, brief(args)),
+            (None, Some(agent)) => text::ask::call_of(agent, &line),
+            (None, None) => text::ask::call(&line),
         };
-        self.asked.insert(call.clone(), asked);
+        let words = Words {
+            question,
+            call: line,
+        };
+        self.asked.insert(call.clone(), words);
     }
 
     fn open(&mut self, call: &CallId) {
@@ -295,7 +320,7 @@ impl Questions {
             self.open.push_back(Question {
                 call: call.clone(),
                 approval,
-                text: asked.clone(),
+                words: asked.clone(),
                 state: QuestionState::New,
                 draft: String::new(),
             });

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use samovar_core::{FinishReason, Kind, Outcome, Part, Role, Status};
+use samovar_core::{FinishReason, Kind, Outcome, Part, Role};
 use samovar_locale as text;
 use samovar_wire::agent::ShownEvent;
 use serde_json::Value;
 
-use super::{SHOWN, View};
+use super::View;
+use super::told::{Place, say_result};
+use crate::calls::{SHOWN, brief};
 use crate::exit::Failure;
 use crate::screen::{beginning, say, say_in};
 use crate::style::Tone;
@@ -55,25 +57,22 @@ impl View {
             Kind::PartAdded {
                 part: Part::Call(call),
                 ..
-            } => {
-                let args = beginning(&call.args.to_string(), SHOWN);
-                (None, text::view::call(&call.name, args))
-            }
+            } => (None, text::view::call(brief(&call.name, &call.args))),
             Kind::CallClosed {
                 name: tool,
                 outcome,
                 ..
             } => {
-                self.was_denied |= outcome.status == Status::Denied;
-                let Some(told) = result_text(tool, outcome) else {
-                    return Ok(());
-                };
-                let shown = beginning(&told, SHOWN);
-                if outcome.is_error() {
-                    (Some(Tone::Bad), text::view::outcome_failed(tool, shown))
-                } else {
-                    (Some(Tone::Quiet), text::view::outcome(tool, shown))
+                if let Some(told) = result_text(tool, outcome) {
+                    self.end_line()?;
+                    let place = Place {
+                        depth: event.agent.depth(),
+                        is_previewed: false,
+                        extent: self.extent,
+                    };
+                    say_result(tool, &told, outcome, place);
                 }
+                return Ok(());
             }
             Kind::TurnFinished { reason, fault, .. } => match (reason, fault) {
                 (FinishReason::Model(_), _) => return Ok(()),

@@ -7,7 +7,8 @@ use samovar_core::{Kind, Role, SessionId, Status, Usage};
 use samovar_wire::agent::{Dollars, MessagePart, ShownEvent, Snapshot};
 use serde_json::{Value, json};
 
-use super::{EDIT, EXEC, WRITE};
+use super::{EDIT, WRITE};
+use crate::calls::EXEC;
 
 /// What a program is told at the end.
 pub(super) struct TurnResult {
@@ -95,17 +96,18 @@ impl TurnResult {
     }
 
     fn change(&mut self, tool: &str, status: Status, data: Option<&Value>) {
-        if tool == EXEC {
-            // Also one that failed may have changed something.
-            let changed = data.and_then(|data| data["changed"].as_array());
-            let paths = changed.into_iter().flatten();
-            let paths = paths.filter_map(|it| it["path"].as_str());
-            self.changed.extend(paths.map(str::to_owned));
-        }
+        let Some(data) = data else {
+            return;
+        };
         let is_change = [EDIT, WRITE].contains(&tool) && status == Status::Done;
-        let path = data.and_then(|data| data["path"].as_str());
-        self.changed
-            .extend(path.filter(|_| is_change).map(str::to_owned));
+        let of_tool = Some(data).filter(|_| is_change);
+        // What a command changed, also one that failed.
+        let of_command = data["changed"].as_array().into_iter().flatten();
+        let files = of_tool
+            .into_iter()
+            .chain(of_command.filter(|_| tool == EXEC));
+        let paths = files.filter_map(|file| file["path"].as_str());
+        self.changed.extend(paths.map(str::to_owned));
     }
 
     /// Takes the next event.

@@ -105,13 +105,13 @@ async fn doctor_counts_the_files_that_define_agents_and_names_those_that_do_not(
     let agents = program.store().join("agents");
     std::fs::create_dir_all(&agents).unwrap();
     std::fs::write(agents.join("good.md"), "---\nmaxSteps: 3\n---\n").unwrap();
-    let all_good = program.run(["doctor"]).await.stdout;
+    let all_good = program.run(["doctor", "-v"]).await.stdout;
     assert!(
         all_good.contains("1 agent is defined in a file"),
         "{all_good}"
     );
     std::fs::write(agents.join("bad.md"), "---\nmaxSteps: 0\n---\n").unwrap();
-    let broken = program.run(["doctor"]).await;
+    let broken = program.run(["doctor", "-v"]).await;
     assert_eq!(broken.code, Some(3), "{broken:?}");
     assert!(
         broken

@@ -281,14 +281,20 @@ async fn what_was_typed_before_a_question_is_no_answer_and_an_answer_is_no_line_
     terminal.sees_prompt("> ").await;
     terminal.enters("book").await;
     model.seen(1).await;
-    terminal.enters("typed ahead").await;
-    terminal.sees("typed ahead\n").await;
+    terminal.types("typed ahead").await;
+    terminal
+        .sees_that("a later spinner", |screen| screen.ends_with(" 1 s"))
+        .await;
 
     model.open(&head).unwrap();
     sees_question(&terminal, "When?").await;
     terminal.enters("at three").await;
-    terminal.sees("\n  ask_user: at three\nNoted.\n>").await;
+    terminal
+        .sees("\n  ask_user: at three\nNoted.\n> typed ahead")
+        .await;
 
+    terminal.types(keys::CTRL_U).await;
+    terminal.sees_prompt("> ").await;
     terminal.types(keys::UP).await;
     terminal.sees_prompt("> book").await;
     terminal.types(keys::CTRL_C).await;

@@ -197,7 +197,7 @@ async fn a_cut_or_edited_audit_is_reported_with_its_record_and_keeps_no_server_f
         (Some(1), &json!("changed"))
     );
     assert_eq!(verdict["problems"][0]["record"], 2);
-    let found = program.run(["doctor", "--data-dir", "data"]).await;
+    let found = program.run(["doctor", "-v", "--data-dir", "data"]).await;
     assert_eq!(found.code, Some(1), "{found:?}");
     assert!(found.stdout.contains("record 2 was changed"), "{found:?}");
 

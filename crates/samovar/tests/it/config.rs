@@ -188,7 +188,7 @@ async fn a_strangers_file_that_moves_a_base_url_is_refused_and_nothing_is_sent()
         assert!(said.stderr.contains(line), "{args:?}: {said:?}");
         assert_eq!(said.stdout, "");
     }
-    let said = program.run(["doctor"]).await;
+    let said = program.run(["doctor", "-v"]).await;
     assert_eq!(said.code, Some(3), "{said:?}");
     assert!(
         said.stdout.contains("type: samovar config trust"),
@@ -297,7 +297,7 @@ async fn what_cannot_be_read_exits_3_and_keeps_no_command_from_helping() {
         ] {
             ended_with(&program.run(args).await, 3, "config_unreadable");
         }
-        assert_eq!(program.run(["doctor"]).await.code, Some(3));
+        assert_eq!(program.run(["doctor", "-v"]).await.code, Some(3));
         for args in [
             &["--help"][..],
             &["config", "path"],

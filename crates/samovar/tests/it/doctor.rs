@@ -124,7 +124,7 @@ async fn a_key_that_nothing_can_use_is_named() {
 async fn text_for_people_says_the_same() {
     let said = program()
         .set("OPENAI_API_KEY", "sk-something")
-        .run(["doctor"])
+        .run(["doctor", "-v"])
         .await;
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(
@@ -147,7 +147,7 @@ async fn it_makes_nothing_and_mends_what_can_be_mended_when_it_is_told_to() {
     use std::os::unix::fs::PermissionsExt;
 
     let program = program();
-    let said = program.run(["doctor"]).await;
+    let said = program.run(["doctor", "-v"]).await;
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(program.home().read_dir().unwrap().next().is_none());
 
@@ -363,7 +363,7 @@ async fn it_starts_no_turn_that_waits_in_the_data_directory() {
     server.kill().await;
     drop((first, second));
 
-    let said = program.run(["doctor"]).await;
+    let said = program.run(["doctor", "-v"]).await;
 
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(model.prompts().len(), 1);

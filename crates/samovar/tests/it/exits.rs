@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use samovar_model_server::{Ending, ModelServer, Part, Point, call, fail, page, reset, say};
 use samovar_model_server::{Failure, Finish, Reply};
-use samovar_testkit::{Finished, Program, Signal, send};
+use samovar_testkit::{Finished, MODEL, Program, Signal, send};
 use serde_json::json;
 
 use crate::setup::{ended_with, program, says, with_model};
@@ -261,9 +261,15 @@ async fn a_turn_that_uses_up_its_budget_exits_7_and_the_list_shows_what_is_left(
     let listing = call("list_dir", json!({"path": "."})).forever();
     let (program, model) = with_model([listing]).await;
     let money = ["run", "--budget-usd", "0.5", "--budget-steps", "2", "go"];
+    let elsewhere = self::program()
+        .set("CUSTOM_BASE_URL", "http://192.0.2.1/v1")
+        .set("AGENT_MODEL", MODEL);
+    ended_with(&elsewhere.run(money).await, 2, "unpriced_model");
+
+    // A server of this machine costs nothing.
     let said = program.run(money).await;
-    ended_with(&said, 2, "unpriced_model");
-    assert_eq!(model.prompts().len(), 0);
+    ended_with(&said, 7, "budget");
+    assert_eq!(model.prompts().len(), 2);
 
     let program = program.set("SAMOVAR__MODELS__PRICES", "custom 1 2");
     let said = program.run(money).await;
@@ -273,7 +279,7 @@ async fn a_turn_that_uses_up_its_budget_exits_7_and_the_list_shows_what_is_left(
         "{said:?}"
     );
     let listed = program.run(["turns", "list"]).await.stdout;
-    let [_, shown] = listed.split("budget (steps)").collect::<Vec<_>>()[..] else {
+    let [_, _free, shown] = listed.split("budget (steps)").collect::<Vec<_>>()[..] else {
         panic!("{listed}");
     };
     assert!(shown.contains("  $0.00"), "{listed}");

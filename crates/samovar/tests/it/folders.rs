@@ -387,7 +387,7 @@ async fn a_running_server_whose_models_are_not_those_of_this_shell_is_named() {
             assert_eq!(line.contains("whose model is demo"), is_listed, "{line}");
             assert!(line.contains(lacks) && line.contains(" since 20"), "{line}");
         }
-        let told = with(&["doctor"]).await;
+        let told = with(&["doctor", "-v"]).await;
         assert_eq!(told.code, Some(3), "{told:?}");
         assert!(told.stdout.contains("whose model is demo"), "{told:?}");
     }

@@ -127,7 +127,7 @@ async fn a_history_on_another_disk_that_is_full_lags_and_catches_up() {
     let store = ask("/readyz?verbose").await["store"].clone();
     assert_eq!(store["historyLagSessions"], 1, "{store}");
     assert_eq!(messages(&server, &session).await.len(), 2 * accepted);
-    let told = program.run(["doctor", "--data-dir", "data"]).await;
+    let told = program.run(["doctor", "-v", "--data-dir", "data"]).await;
     assert!(told.stdout.contains("cannot be written since"), "{told:?}");
     disk.make_room();
     while ask("/api/server").await["store"]["historyLagSessions"] != 0 {}

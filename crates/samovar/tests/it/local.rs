@@ -127,7 +127,7 @@ async fn on_a_machine_with_nothing_every_way_in_says_what_is_there_and_what_to_t
         "{alone:?}"
     );
 
-    let doctor = program.run(["doctor"]).await;
+    let doctor = program.run(["doctor", "-v"]).await;
     assert_eq!(doctor.code, Some(0), "{doctor:?}");
     assert!(
         doctor.stdout.contains(&format!("type: {CONNECT}")),

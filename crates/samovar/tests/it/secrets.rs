@@ -179,7 +179,7 @@ async fn no_command_shows_or_keeps_a_key_or_a_token() {
         .set("SAMOVAR_TOKEN", TOKEN)
         .set("SAMOVAR_LOG", "trace");
 
-    hides_both(&program.run(["doctor"]).await);
+    hides_both(&program.run(["doctor", "-v"]).await);
     hides_both(&program.run(["doctor", "--json"]).await);
     hides_both(&program.run(["run", "--help"]).await);
     let good = program.run(["run", "-v", "go"]).await;

@@ -327,3 +327,111 @@ async fn a_server_at_a_terminal_ends_at_ctrl_c() {
     assert_eq!(left.code, Some(0), "{left:?}");
     assert!(left.screen.contains("samovar: stopping; "), "{left:?}");
 }
+
+// proves FC-1
+#[tokio::test]
+async fn a_command_ends_with_its_terminal_and_frees_its_data_directory() {
+    let never = Gate::new("never");
+    let writes = || call("write_file", json!({"path": "a.txt", "content": "a"}));
+    let asks = || call("ask_user", json!({"question": "When?"}));
+    let chat = ["chat", "--approval", "supervised"];
+    let run = ["run", "go"];
+    for (args, answer, waits_at, is_stdout_here) in [
+        (&chat[..], None, "> ", true),
+        (&chat, Some(writes()), "> ", true),
+        (&chat, Some(asks()), "> ", true),
+        (&chat, Some(say("late").hold_head(&never)), "s", true),
+        (&run, Some(asks()), "> ", true),
+        (&run, Some(asks()), "> ", false),
+    ] {
+        for is_deaf in [false, true] {
+            // A turn that needs no terminal may outlive it.
+            if is_deaf && waits_at == "s" {
+                continue;
+            }
+            let (mut program, model) = with_model([answer.clone().unwrap_or(say("unasked"))]).await;
+            if is_deaf {
+                program = program.ignoring_hang_up();
+            }
+            let mut seat = program.seat(args);
+            if !is_stdout_here {
+                seat = seat.stdout(Stdio::piped());
+            }
+            let terminal = seat.start();
+            if args == chat {
+                terminal.sees_prompt("> ").await;
+                if answer.is_some() {
+                    terminal.enters("go").await;
+                    model.seen(1).await;
+                }
+            }
+            let waits = |screen: &str| match waits_at {
+                "> " => {
+                    screen.ends_with("\n>")
+                        && (answer.is_none()
+                            || screen.contains("y yes")
+                            || screen.contains("type the answer"))
+                }
+                _ => screen.ends_with(" s"),
+            };
+            terminal.sees_that(waits_at, waits).await;
+
+            let code = terminal.closes().await;
+
+            assert!(code.is_some(), "{args:?}, deaf: {is_deaf}");
+            let listed = program.run(["sessions", "list"]).await;
+            assert_eq!(listed.code, Some(0), "{listed:?}");
+            assert!(!listed.stdout.contains("(interrupted)"), "{listed:?}");
+        }
+    }
+}
+
+// proves FC-1
+#[tokio::test]
+async fn what_is_typed_while_a_turn_runs_stands_at_the_next_prompt() {
+    for is_stopped in [false, true] {
+        let rest = Gate::new("rest");
+        let (program, model) = with_model([say("the answer").hold_head(&rest)]).await;
+        let terminal = program.at_terminal(["chat"]);
+        terminal.sees_prompt("> ").await;
+        terminal.enters("go").await;
+        terminal
+            .sees_that("a spinner", |screen| screen.ends_with(" s"))
+            .await;
+        terminal.types("and nexs\u{7f}t").await;
+        if is_stopped {
+            terminal.types(keys::CTRL_C).await;
+        } else {
+            // It turns, and shows nothing of what was typed.
+            terminal
+                .sees_that("a later spinner", |screen| screen.ends_with(" 1 s"))
+                .await;
+            model.open(&rest).unwrap();
+        }
+
+        terminal.sees_prompt("> and next").await;
+        assert_eq!(terminal.screen().matches("and nex").count(), 1);
+    }
+}
+
+// proves TL-5, FC-1
+#[tokio::test]
+async fn an_approval_shows_a_change_once_and_a_denial_that_was_typed_is_no_error() {
+    for (key, code) in [("y", 0), ("n", 6)] {
+        let edit = json!({"path": "a.py", "old": "PORT = 1", "new": "PORT = 2"});
+        let (program, _model) = with_model([call("edit_file", edit), say("Done.")]).await;
+        program.file("a.py", "PORT = 1\n");
+        let terminal = program.at_terminal(["run", "--approval", "supervised", "go"]);
+        terminal
+            .sees("\n• edit_file a.py\nallow edit_file a.py?\n")
+            .await;
+        terminal.sees_prompt("> ").await;
+
+        terminal.enters(key).await;
+
+        let left = terminal.leaves().await;
+        assert_eq!(left.code, Some(code), "{left:?}");
+        assert!(left.screen.ends_with("\nDone."), "{left:?}");
+        assert_eq!(left.screen.matches("+PORT = 2").count(), 1, "{left:?}");
+    }
+}

@@ -261,6 +261,7 @@ pub(crate) fn holder_that_leaves(
         version: "0".to_owned(),
         workspace,
         approval: Approval::Auto,
+        stays: true,
         store: StoreInfo {
             is_full: false,
             free_bytes: None,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use samovar_model_server::{Gate, ModelServer, Reply, call, say};
+use samovar_model_server::{Gate, ModelServer, Reply, When, call, say};
 use samovar_testkit::{Program, Serving, keys};
 use serde_json::{Value, json};
 
@@ -84,14 +84,14 @@ async fn inner_turn(program: &Program) -> String {
 /// A tree at a terminal of 200 columns.
 const WIDE: [&str; 2] = [
     r#"I ask.
-• subAgent {"name":"outer","task":"what kind of tea is it?"}
+• subAgent name: outer task: what kind of tea is it?
   → outer: what kind of tea is it?
-  • subAgent {"name":"absent","task":"read the file with the tea"}
+  • subAgent name: absent task: read the file with the tea
   ! subAgent: there is no agent "absent"; there are: inner [SUBAGENT_UNKNOWN]
-  • subAgent {"name":"inner","task":"read the file with the tea"}
+  • subAgent name: inner task: read the file with the tea
     → inner: read the file with the tea
-    • read_file {"path":"tea.txt"}
-      read_file:      1 green
+    • read_file tea.txt
+      read_file tea.txt: 1 line
       inner: The file says that the tea is green.
     outer: It is green tea.
 Green."#,
@@ -104,21 +104,19 @@ master  stop  TIME s  N tokens  ID
 /// The same at one of 40.
 const NARROW: [&str; 2] = [
     r#"I ask.
-• subAgent {"name":"outer","task":"what
-kind of tea is it?"}
+• subAgent name: outer task: what kind
+of tea is it?
   → outer: what kind of tea is it?
-  • subAgent
-  {"name":"absent","task":"read the
-  file with the tea"}
+  • subAgent name: absent task: read
+  the file with the tea
   ! subAgent: there is no agent
   "absent"; there are: inner
   [SUBAGENT_UNKNOWN]
-  • subAgent
-  {"name":"inner","task":"read the file
-  with the tea"}
+  • subAgent name: inner task: read the
+  file with the tea
     → inner: read the file with the tea
-    • read_file {"path":"tea.txt"}
-      read_file:      1 green
+    • read_file tea.txt
+      read_file tea.txt: 1 line
       inner: The file says that the tea
       is green.
     outer: It is green tea.
@@ -146,6 +144,103 @@ async fn run_draws_what_called_agents_do_and_turns_list_shows_their_tree() {
         let list = masked(&list.leaves().await.screen);
         assert_eq!(list, listed, "{columns}: {list}");
     }
+}
+
+/// The master begins a task in the background, whose result begins another turn.
+async fn spawning() -> (Program, ModelServer) {
+    with_model([
+        call("spawn", json!({"task": "boil water"})).when(When::user("go")),
+        say("The water boils.").when(When::user("boil water")),
+        say("I began it.").when(When::user("go")),
+        say("Tea is ready.").into(),
+    ])
+    .await
+}
+
+// proves FC-1
+#[tokio::test]
+async fn run_stays_until_its_tasks_and_the_turns_after_them_are_over() {
+    for format in ["text", "json", "jsonl"] {
+        let (program, _model) = spawning().await;
+        let said = program.run(["run", "-o", format, "go"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+        match format {
+            "text" => {
+                assert_eq!(said.stdout, "I began it.\nTea is ready.\n", "{said:?}");
+                assert!(said.stderr.contains("The water boils."), "{said:?}");
+            }
+            "json" => {
+                let turn: Value = serde_json::from_str(&said.stdout).unwrap();
+                assert_eq!(turn["text"], "I began it.");
+                assert_eq!(turn["followed"][0]["text"], "Tea is ready.");
+                assert_ne!(turn["followed"][0]["turnId"], turn["turnId"]);
+            }
+            _ => assert!(said.stdout.contains("Tea is ready."), "{said:?}"),
+        }
+        let listed = program.run(["sessions", "list"]).await;
+        assert!(!listed.stdout.contains("(interrupted)"), "{listed:?}");
+        let all = turns(&program).await;
+        assert!(
+            all.iter().all(|turn| turn["state"] == "finished"),
+            "{all:?}"
+        );
+    }
+}
+
+// proves FC-1, FC-2
+#[tokio::test]
+async fn detached_tasks_are_left_to_a_server_and_without_one_nothing_begins() {
+    let (program, model) = spawning().await;
+    let said = program.run(["run", "--detach", "go"]).await;
+    ended_with(&said, 2, "invalid_params");
+    assert!(said.stderr.contains("samovar serve"), "{said:?}");
+    assert_eq!(model.prompts().len(), 0);
+
+    let never = Gate::new("never");
+    let (program, _model) = with_model([
+        call("spawn", json!({"task": "boil water"})).when(When::user("go")),
+        say("late").hold_head(&never).when(When::user("boil water")),
+        say("I began it.").when(When::user("go")),
+    ])
+    .await;
+    let _server = program.serve(&[]).await;
+    let said = program.run(["run", "--detach", "go"]).await;
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(0), "I began it.\n"),
+        "{said:?}"
+    );
+    assert!(
+        said.stderr.contains("samovar turns list --session "),
+        "{said:?}"
+    );
+    let at_work = turns(&program).await;
+    assert!(
+        at_work.iter().any(|turn| turn["state"] == "running"),
+        "{at_work:?}"
+    );
+}
+
+// proves FC-2
+#[tokio::test]
+async fn ctrl_c_stops_the_tasks_that_run_waits_for() {
+    let never = Gate::new("never");
+    let (program, _model) = with_model([
+        call("spawn", json!({"task": "boil water"})).when(When::user("go")),
+        say("late").hold_head(&never).when(When::user("boil water")),
+        say("I began it.").when(When::user("go")),
+        say("Never said.").into(),
+    ])
+    .await;
+    let terminal = program.at_terminal(["run", "go"]);
+    terminal.sees("waiting for 1 background task").await;
+    terminal.types(keys::CTRL_C).await;
+    assert_eq!(terminal.leaves().await.code, Some(130));
+    let all = turns(&program).await;
+    assert!(
+        all.iter().all(|turn| turn["state"] == "finished"),
+        "{all:?}"
+    );
 }
 
 async fn open_calls(server: &Serving) -> Vec<Value> {

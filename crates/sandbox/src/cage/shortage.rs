@@ -21,7 +21,7 @@ pub struct Shortage {
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}); {}", self.missing, self.why, self.remedy)
+        write!(f, "{}; {} ({})", self.missing, self.remedy, self.why)
     }
 }
 

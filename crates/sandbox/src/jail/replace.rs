@@ -87,7 +87,7 @@ impl Swap<'_> {
             Err(Errno::NOENT) => return Err(self.changed()),
             // A file system that cannot exchange names: the moment stays.
             Err(Errno::INVAL | Errno::NOSYS) => {
-                return if self.is_as_before(&old, before) {
+                return if is_as_before(&old, before) {
                     temp.rename(self.name).map_err(|errno| self.refused(errno))
                 } else {
                     Err(self.changed())
@@ -96,25 +96,10 @@ impl Swap<'_> {
             Err(errno) => return Err(self.refused(errno)),
         };
         let is_old = self.id(&other) == fs::fstat(&old).ok().map(|stat| Id::of(&stat));
-        if is_old && self.is_as_before(&old, before) {
+        if is_old && is_as_before(&old, before) {
             return self.remove(&other);
         }
         self.put_back(&other, new)
-    }
-
-    /// Whether a file holds what it held, and no program can still write to it.
-    fn is_as_before(&self, old: &File, before: &[u8]) -> bool {
-        let mut looks = 0;
-        while is_open_for_writing(old) {
-            looks += 1;
-            if looks == LOOKS {
-                return false;
-            }
-            thread::sleep(PAUSE);
-        }
-        let mut now = Vec::with_capacity(before.len() + 1);
-        let read = old.take(before.len() as u64 + 1).read_to_end(&mut now);
-        read.is_ok() && now == before
     }
 
     /// Gives the name back to what was saved, which has the other one, and removes the new file.
@@ -186,4 +171,19 @@ impl Swap<'_> {
     fn refused(&self, errno: Errno) -> JailError {
         JailError::from_errno(errno, self.place.as_path())
     }
+}
+
+/// Whether a file holds what it held, and no program can still write to it.
+fn is_as_before(old: &File, before: &[u8]) -> bool {
+    let mut looks = 0;
+    while is_open_for_writing(old) {
+        looks += 1;
+        if looks == LOOKS {
+            return false;
+        }
+        thread::sleep(PAUSE);
+    }
+    let mut now = Vec::with_capacity(before.len() + 1);
+    let read = old.take(before.len() as u64 + 1).read_to_end(&mut now);
+    read.is_ok() && now == before
 }

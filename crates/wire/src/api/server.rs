@@ -15,6 +15,10 @@ pub struct ServerInfo {
     /// Which tool calls need approval, unless a message sets a stricter level.
     #[schemars(with = "String")]
     pub approval: Approval,
+    /// Whether it stays, as `samovar serve` does; a command that opened the data directory leaves with
+    /// its own turn.
+    #[serde(default)]
+    pub stays: bool,
     /// The state of the disk and the store.
     pub store: StoreInfo,
     /// How much memory its sessions take.

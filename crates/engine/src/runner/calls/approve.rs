@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use samovar_core::approval::{Asked, Preview, Previewed, visible};
-use samovar_core::{ApprovalId, Closer, Effect, Grounds, Kind, Millis, Outcome, Status, ToolCall};
+use samovar_core::{
+    Approval, ApprovalId, Closer, Effect, Grounds, Kind, Millis, Outcome, Status, ToolCall,
+};
 use samovar_core::{planted, redact};
 
 use super::Calls;
@@ -81,7 +83,7 @@ impl Calls<'_> {
                 Ok(Admission::Asks(tool, why))
             }
             (Verdict::Allow(grounds), _) => Ok(Admission::Runs(tool, grounds)),
-            (Verdict::Ask(why), None) if is_unattended => Err(unasked(&why)),
+            (Verdict::Ask(why), None) if is_unattended => Err(unasked(&why, level)),
             (Verdict::Ask(why), None) => {
                 planted!("approval-skipped", {
                     return Ok(Admission::Runs(tool, None));
@@ -162,11 +164,15 @@ fn target(tool: &Tool) -> Option<String> {
 }
 
 /// What the model reads where no person can be asked.
-fn unasked(why: &str) -> Outcome {
+fn unasked(why: &str, level: Approval) -> Outcome {
+    let wider = match level {
+        Approval::Auto => "",
+        Approval::Supervised | Approval::ReadOnly => "the approval level auto, ",
+    };
     let why = format!(
         "denied: {why}, which needs a person's approval, and no person can be asked here; do without \
-         it, or say that it needs the approval level auto, a rule (samovar approvals), or a rule of \
-         tools.policy, which has to say sends = true if it can send data out"
+         it, or say that it needs {wider}a rule (samovar approvals), or a rule of tools.policy, which \
+         has to say sends = true if it can send data out"
     );
     Outcome::new(Status::Denied, why)
 }

@@ -16,6 +16,9 @@ fn a_price_is_the_configured_one_else_that_of_the_providers_list() {
     for name in ["deepseek/deepseek-chat", "groq", "vllm"] {
         config.prices.insert(name.to_owned(), OWN);
     }
+    // One of them is elsewhere, the other on this machine.
+    let elsewhere = "http://models.example/v1".to_owned();
+    config.base_urls.insert("mistral".to_owned(), elsewhere);
     let registry = registry_of(config);
     for (model, wanted) in [
         ("gpt-4o", Some(2.5)),
@@ -31,6 +34,7 @@ fn a_price_is_the_configured_one_else_that_of_the_providers_list() {
         ("demo", Some(0.0)),
         // At an address by hand, a list of somebody else's prices says nothing.
         ("mistral-large-latest", None),
+        ("custom/whatever", Some(0.0)),
         ("openrouter/openai/gpt-4o", None),
         ("", None),
     ] {

@@ -131,7 +131,12 @@ async fn after_a_reset_each_agent_that_was_called_asks_again_and_is_named() {
     let reset = reset_with(&[("c0", "subAgent", "")], &[&first, &other]);
     let mut questions = after([asks("gone", "What?"), opens("gone", "person"), reset]).await;
 
-    let shown = |questions: &Questions| questions.open.front().map(|first| first.text.clone());
+    let shown = |questions: &Questions| {
+        questions
+            .open
+            .front()
+            .map(|first| first.words.question.clone())
+    };
     for (call, question) in [("c1", "asker asks: When?"), ("c3", "asker asks: Who?")] {
         assert_eq!(put(&mut questions).await.as_deref(), Some(call));
         assert_eq!(shown(&questions).as_deref(), Some(question));
