@@ -13,6 +13,7 @@ mod scan;
 pub(crate) mod told;
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -88,7 +89,7 @@ pub(crate) enum Uncovered {
 }
 
 impl Uncovered {
-    fn io(error: io::Error) -> Self {
+    fn io(error: &io::Error) -> Self {
         Self::Failed(error.to_string())
     }
 }
@@ -239,7 +240,7 @@ impl Recorder {
         let begun = self.begin_in(workspace, undo, &mut known, caller);
         let (id, looked) = match begun {
             Ok(begun) => begun,
-            Err(error) => return (None, Err(Uncovered::io(error))),
+            Err(error) => return (None, Err(Uncovered::io(&error))),
         };
         let recording = Recording {
             workspace: workspace.clone(),
@@ -266,11 +267,11 @@ impl Recorder {
             turn: caller.turn,
             call: caller.call,
             is_recorded: looked.is_ok(),
-            is_whole: !caller.reaches_out && looked.as_ref().is_ok_and(|gaps| covers_all(gaps)),
-            changes: Default::default(),
+            is_whole: !caller.reaches_out && looked.as_ref().is_ok_and(covers_all),
+            changes: BTreeMap::default(),
         });
         failpoint!("undo.recording.before");
-        let noted = self.note(known, &folder, Survival::Crash);
+        let noted = note(known, &folder, Survival::Crash);
         failpoint!("undo.recording.after");
         if let (Err(error), Some(command)) = (&noted, known.running.last_mut()) {
             command.is_recorded = false;
@@ -295,7 +296,7 @@ impl Recorder {
         let recorded = self.finish(undo, &mut known, recording.id, looked.is_ok());
         let noted = self.data_dir.existing_folder(FOLDER).and_then(|folder| {
             let folder = folder.ok_or(io::ErrorKind::NotFound)?;
-            self.note(&known, &folder, Survival::Writer)?;
+            note(&known, &folder, Survival::Writer)?;
             self.tidy(undo, &mut known, &folder)
         });
         if let Err(error) = noted {
@@ -371,7 +372,7 @@ impl Recorder {
         }
         *known = Known::default();
         Index::remove(&folder)?;
-        Objects::of(&folder)?.sweep(&Default::default()).map(drop)
+        Objects::of(&folder)?.sweep(&HashSet::default()).map(drop)
     }
 
     /// Waits for the commands of turns, which were stopped; whether all have ended.
@@ -425,17 +426,6 @@ impl Recorder {
         Ok(folder)
     }
 
-    fn note(&self, known: &Known, folder: &SmallFiles, survival: Survival) -> io::Result<()> {
-        if known.running.is_empty() {
-            return folder.remove(RUNNING);
-        }
-        let note = Note {
-            mark: known.mark,
-            running: Cow::Borrowed(&known.running),
-        };
-        folder.write(RUNNING, &serde_json::to_vec(&note)?, survival)
-    }
-
     fn known(&self) -> MutexGuard<'_, Known> {
         // What is in memory was taken over whole or not at all.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
@@ -466,6 +456,18 @@ impl Drop for Recording {
             self.finish();
         }
     }
+}
+
+/// Writes down which commands run.
+fn note(known: &Known, folder: &SmallFiles, survival: Survival) -> io::Result<()> {
+    if known.running.is_empty() {
+        return folder.remove(RUNNING);
+    }
+    let note = Note {
+        mark: known.mark,
+        running: Cow::Borrowed(&known.running),
+    };
+    folder.write(RUNNING, &serde_json::to_vec(&note)?, survival)
 }
 
 /// Whether all that is not kept of a folder would still be seen to change.

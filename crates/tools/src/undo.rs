@@ -386,20 +386,17 @@ impl Stock {
                     continue;
                 };
                 stock.next = id;
-                match read(folder, &file.name)? {
-                    Some((command, records)) => {
-                        let kept = Kept {
-                            records,
-                            command,
-                            bytes: file.bytes,
-                            modified: file.modified,
-                        };
-                        stock.add(id, kept);
-                    }
-                    None => {
-                        tracing::warn!(file = file.name, "a change of a file cannot be taken back");
-                        folder.remove(&file.name)?;
-                    }
+                if let Some((command, records)) = read(folder, &file.name)? {
+                    let kept = Kept {
+                        records,
+                        command,
+                        bytes: file.bytes,
+                        modified: file.modified,
+                    };
+                    stock.add(id, kept);
+                } else {
+                    tracing::warn!(file = file.name, "a change of a file cannot be taken back");
+                    folder.remove(&file.name)?;
                 }
             }
         }

@@ -108,19 +108,18 @@ fn unstarted(step: Step, why: &str) -> String {
 
 /// What became of names that the server trusts.
 fn told_of(aside: &PutAside) -> String {
-    let mut text = String::new();
-    for path in &aside.moved {
+    let moved = aside.moved.iter().map(|path| {
         let name = path.display();
-        text += &format!("\n[the server trusts a file of that name, so it is called {name} now]");
-    }
-    for path in &aside.stays {
+        format!("\n[the server trusts a file of that name, so it is called {name} now]")
+    });
+    let stays = aside.stays.iter().map(|path| {
         let name = path.display();
-        text += &format!(
+        format!(
             "\n[the server trusts a file of the name {name}, which this command made and which \
              cannot be renamed: tell the person to remove it]"
-        );
-    }
-    text
+        )
+    });
+    moved.chain(stays).collect()
 }
 
 pub(super) fn unknown(why: &str) -> Outcome {

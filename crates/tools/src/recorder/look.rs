@@ -11,7 +11,7 @@ use super::index::{Entry, Header, Index, Sort};
 use super::objects::Objects;
 use super::running::{Change, is_alike, shape};
 use super::scan::{EarlierRules, RULES, Scan, Why, scan};
-use super::{FOLDER, Gaps, Known, Recorder, Uncovered};
+use super::{FOLDER, Gaps, Known, Recorder, Uncovered, note};
 use crate::ignores;
 use crate::undo::{Record, State, UndoStore};
 use crate::workspace::Workspace;
@@ -39,10 +39,13 @@ impl Recorder {
     /// Looks at the folder, and gives what differs to the commands that run. What is not covered is
     /// answered.
     pub(super) fn look(&self, workspace: &Workspace, known: &mut Known) -> Result<Gaps, Uncovered> {
-        let folder = self.data_dir.folder(FOLDER).map_err(Uncovered::io)?;
+        let folder = self
+            .data_dir
+            .folder(FOLDER)
+            .map_err(|e| Uncovered::io(&e))?;
         // No file tool is between its record and its write meanwhile.
         let _locks = workspace.lock_all();
-        let at = folder.now().map_err(Uncovered::io)?;
+        let at = folder.now().map_err(|e| Uncovered::io(&e))?;
         let scan = scan(workspace.jail(), &self.bounds)?;
         let old = known.index.take().unwrap_or_default();
         let taken = self.take_over(workspace, known, &old, (at, scan));
@@ -68,7 +71,10 @@ impl Recorder {
         old: &Index,
         (at, scan): (i64, Scan),
     ) -> Result<(Index, Gaps), Uncovered> {
-        let folder = self.data_dir.folder(FOLDER).map_err(Uncovered::io)?;
+        let folder = self
+            .data_dir
+            .folder(FOLDER)
+            .map_err(|e| Uncovered::io(&e))?;
         let sight = self.sight(workspace.jail(), old, scan)?;
         if old.header.is_none() {
             // Everything looks new.
@@ -77,15 +83,15 @@ impl Recorder {
             }
         } else if !known.running.is_empty() {
             let attributed = self.attribute(workspace, known, old, &sight);
-            attributed.map_err(Uncovered::io)?;
+            attributed.map_err(|e| Uncovered::io(&e))?;
         }
         let mark = workspace.undo().map(UndoStore::mark).transpose();
-        known.mark = mark.map_err(Uncovered::io)?.unwrap_or_default();
+        known.mark = mark.map_err(|e| Uncovered::io(&e))?.unwrap_or_default();
         let folders = sight.gaps.iter().filter(|(why, _)| why.is_folder());
         let gaps: Vec<String> = folders.map(|(_, path)| path.clone()).collect();
         let is_new = sight.is_new || old.header.is_none() || gaps != old.header.gaps;
         let header = Header {
-            root: workspace.jail().identity().map_err(Uncovered::io)?,
+            root: workspace.jail().identity().map_err(|e| Uncovered::io(&e))?,
             at,
             stored: old.header.stored + sight.stored,
             gaps,
@@ -100,7 +106,7 @@ impl Recorder {
             let noted = if known.running.is_empty() {
                 Ok(())
             } else {
-                self.note(known, &folder, Survival::Writer)
+                note(known, &folder, Survival::Writer)
             };
             let saved = noted.and_then(|()| index.save(&folder));
             // Once for all that was written.
@@ -108,7 +114,7 @@ impl Recorder {
                 0 => Ok(()),
                 _ => folder.sync_all(),
             });
-            synced.map_err(Uncovered::io)?;
+            synced.map_err(|e| Uncovered::io(&e))?;
         }
         Ok((index, sight.gaps))
     }
@@ -138,7 +144,7 @@ impl Recorder {
                     && fresh.binary_search_by(|(one, _)| one.cmp(path)).is_err()
             };
             let missing: Vec<String> = old.entries.keys().filter(left).cloned().collect();
-            self.look_for(jail, old, missing, &mut sight, &mut fresh)?;
+            Self::look_for(jail, old, missing, &mut sight, &mut fresh)?;
         }
         if sight.entries.len() + fresh.len() > self.bounds.files {
             return Err(Uncovered::Files(self.bounds.files));
@@ -150,7 +156,6 @@ impl Recorder {
     /// Looks for what the walk did not meet: it is gone, or is ignored by now, which does not make it
     /// another file.
     fn look_for(
-        &self,
         jail: &Jail,
         old: &Index,
         missing: Vec<String>,
@@ -186,7 +191,7 @@ impl Recorder {
         if fresh.is_empty() {
             return Ok(());
         }
-        let mut objects = self.objects().map_err(Uncovered::io)?;
+        let mut objects = self.objects().map_err(|e| Uncovered::io(&e))?;
         let mut above: Option<(String, HeldFolder<'_>)> = None;
         for (path, facts) in fresh {
             let known = old.entries.get(&path).cloned();
@@ -209,7 +214,7 @@ impl Recorder {
                     sight.is_new = true;
                     sight.entries.insert(path, entry);
                 }
-                Some(Err(Failure::Store(error))) => return Err(Uncovered::io(error)),
+                Some(Err(Failure::Store(error))) => return Err(Uncovered::io(&error)),
                 // It is gone by now, or cannot be read.
                 Some(Err(Failure::File(error))) if error.kind() == std::io::ErrorKind::NotFound => {
                     sight.differs(path, known, None, false);
@@ -237,7 +242,7 @@ impl Recorder {
         };
         let restored = self.restored().clone();
         let objects = self.objects()?;
-        let hidden = self.hidden_before(old, sight, &objects)?;
+        let hidden = Self::hidden_before(old, sight, &objects)?;
         let is_alone = known.running.len() == 1 && !known.is_blurred;
         let covers_all = super::covers_all(&sight.gaps);
         for difference in &sight.differences {
@@ -253,7 +258,7 @@ impl Recorder {
                 let before = state(difference.before.as_ref(), &objects, self.bounds.file_bytes)?;
                 let after = state(difference.after.as_ref(), &objects, self.bounds.file_bytes)?;
                 let undone = undone.map(|(_, state)| state);
-                if explains(others, undone, &before, &after) {
+                if explains(others, undone, before.as_ref(), after.as_ref()) {
                     continue;
                 }
                 by_many = true;
@@ -285,12 +290,7 @@ impl Recorder {
     }
 
     /// What was there and not covered.
-    fn hidden_before(
-        &self,
-        old: &Index,
-        sight: &Sight,
-        objects: &Objects,
-    ) -> std::io::Result<Hidden> {
+    fn hidden_before(old: &Index, sight: &Sight, objects: &Objects) -> std::io::Result<Hidden> {
         let is_rules = |path: &str| path == RULES || path.ends_with("/.gitignore");
         let mut rules = EarlierRules(HashMap::new());
         if sight.differences.iter().any(|it| is_rules(&it.path)) {
@@ -419,8 +419,8 @@ fn state(
 fn explains(
     of_tools: &[Record],
     undone: Option<&State>,
-    before: &Option<State>,
-    after: &Option<State>,
+    before: Option<&State>,
+    after: Option<&State>,
 ) -> bool {
     let (Some(before), Some(after)) = (before, after) else {
         return false;

@@ -115,7 +115,11 @@ impl Objects {
 
 /// The digits of a hash.
 pub(crate) fn digits(hash: &Hash) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('0');
+    let digits = hash
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
 }
 
 /// The hash of these digits.

@@ -108,7 +108,7 @@ pub(super) fn scan(jail: &Jail, bounds: &Bounds) -> Result<Scan, Uncovered> {
     let root = jail
         .hold(&JailPath::root())
         .map_err(|e| Uncovered::Failed(e.to_string()))?;
-    let root = Level::open(root, String::new(), bounds.files + 1).map_err(Uncovered::io)?;
+    let root = Level::open(root, String::new(), bounds.files + 1).map_err(|e| Uncovered::io(&e))?;
     let mut levels: Vec<Level<'_>> = root.into_iter().collect();
     while let Some(level) = levels.last_mut() {
         let Some((name, facts)) = level.entries.next() else {
@@ -134,7 +134,7 @@ pub(super) fn scan(jail: &Jail, bounds: &Bounds) -> Result<Scan, Uncovered> {
                 continue;
             }
             Kind::File if facts.size > bounds.file_bytes => {
-                scan.gaps.push((Why::Large, path.clone()))
+                scan.gaps.push((Why::Large, path.clone()));
             }
             Kind::File => scan.bytes += facts.size,
             Kind::Symlink => {}

@@ -151,8 +151,8 @@ pub(super) fn between(before: &Before, after: &State) -> Vec<State> {
     let is_in_place = match (&before, after) {
         (State::Absent, _) | (_, State::Absent) => true,
         (State::Is(Shape::Folder { .. }), after) => opened(after).is_some(),
-        (State::Is(Shape::Link { .. }), _) => false,
-        (_, State::Is(Shape::Folder { .. } | Shape::Link { .. })) => false,
+        (State::Is(Shape::Link { .. }), _)
+        | (_, State::Is(Shape::Folder { .. } | Shape::Link { .. })) => false,
         (State::Holds(_) | State::Is(_), State::Holds(_) | State::Is(_)) => true,
     };
     let gone = (!is_in_place).then_some(State::Absent);

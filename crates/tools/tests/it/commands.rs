@@ -194,7 +194,7 @@ async fn what_others_changed_since_is_never_lost() {
             fs::set_permissions(all.yard.ws("a"), fs::Permissions::from_mode(0o600)).unwrap();
         }),
         ("as before a branch switch", |all| {
-            all.yard.put("a", "other branch")
+            all.yard.put("a", "other branch");
         }),
     ];
     for (what, change) in changes {

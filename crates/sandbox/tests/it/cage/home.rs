@@ -6,41 +6,45 @@ use samovar_sandbox::cage::{Ended, Home, Level};
 
 use super::{Machine, give, run, users};
 
+/// Which home a command has.
+#[derive(Clone, Copy)]
+enum Which {
+    Kept,
+    Layered,
+    Empty,
+}
+
 /// A command, the home that it has, and what it writes.
-type Row = (&'static str, fn(&Machine) -> Option<Home>, &'static str);
+type Row = (&'static str, Which, &'static str);
 
-fn kept(machine: &Machine) -> Option<Home> {
-    let folder = machine.workspace.join("holder/data/home");
-    Some(Home {
-        folder,
-        layer: None,
-    })
-}
-
-fn layered(machine: &Machine) -> Option<Home> {
-    let layer = Some(machine.workspace.join("holder/data/layer"));
-    kept(machine).map(|home| Home { layer, ..home })
-}
-
-fn empty(_: &Machine) -> Option<Home> {
-    None
+impl Which {
+    fn of(self, machine: &Machine) -> Option<Home> {
+        let data = machine.workspace.join("holder/data");
+        let layer = match self {
+            Self::Kept => None,
+            Self::Layered => Some(data.join("layer")),
+            Self::Empty => return None,
+        };
+        let folder = data.join("home");
+        Some(Home { folder, layer })
+    }
 }
 
 // proves TL-6
 #[test]
 fn a_home_is_kept_and_a_layer_over_it_leaves_it_as_it_was() {
     const ROWS: [Row; 7] = [
-        ("echo mine > ~/file; mkdir ~/.npm", kept, ""),
-        ("cat ~/file; echo more >> ~/file", kept, "mine\n"),
+        ("echo mine > ~/file; mkdir ~/.npm", Which::Kept, ""),
+        ("cat ~/file; echo more >> ~/file", Which::Kept, "mine\n"),
         (
             "cat ~/file; rm -r ~/file ~/.npm; touch ~/other",
-            layered,
+            Which::Layered,
             "mine\nmore\n",
         ),
-        ("ls -A ~", layered, "other\n"),
-        ("ls -A ~", kept, ".npm\nfile\n"),
-        ("ls -A ~; touch ~/gone", empty, ""),
-        ("ls -A ~", empty, ""),
+        ("ls -A ~", Which::Layered, "other\n"),
+        ("ls -A ~", Which::Kept, ".npm\nfile\n"),
+        ("ls -A ~; touch ~/gone", Which::Empty, ""),
+        ("ls -A ~", Which::Empty, ""),
     ];
     for user in users() {
         let machine = Machine::new(user);
@@ -55,7 +59,7 @@ fn a_home_is_kept_and_a_layer_over_it_leaves_it_as_it_was() {
         for (command, home, expected) in ROWS {
             let mut job = machine.job(command);
             job.env.retain(|(name, _)| name != "HOME");
-            job.home = home(&machine);
+            job.home = home.of(&machine);
             let (written, ended) = run(&cages, job.clone());
             assert_eq!(ended, Ended::Exited(0), "{user:?} {command}: {written}");
             assert_eq!(written, expected, "{user:?} {command}");

@@ -21,7 +21,7 @@ use crate::yard::{SECRET, Yard};
 
 /// Runs a command in turn `t`, and what the person is told before it goes on.
 async fn noted(all: &mut Turns, command: &str) -> String {
-    let notes = Arc::new(Mutex::new(String::new()));
+    let notes = Arc::new(Mutex::new(Vec::new()));
     let (told, ws) = (notes.clone(), all.yard.ws("began"));
     let args = json!({ "command": format!(": > began; {command}") });
     let mut shape = |context: &mut CallContext| {
@@ -30,7 +30,7 @@ async fn noted(all: &mut Turns, command: &str) -> String {
         context.progress = ProgressSink::new(move |progress| {
             if let Some(note) = progress.note {
                 let when = if ws.exists() { "late" } else { "before" };
-                *told.lock().unwrap() += &format!("{when}: {note}\n");
+                told.lock().unwrap().push(format!("{when}: {note}\n"));
             }
         });
     };
@@ -44,7 +44,7 @@ async fn noted(all: &mut Turns, command: &str) -> String {
     };
     all.calls.push(("t".to_owned(), closed));
     let notes = notes.lock().unwrap();
-    notes.clone()
+    notes.concat()
 }
 
 // proves TL-2
