@@ -296,15 +296,12 @@ async fn waits(engine: &Engine, session: &SessionId, waiting: &Waiting) -> Resul
             continue;
         }
         let (session, turn) = (open.session, open.turn);
-        match open.asked {
-            Some(asked) => {
-                let info = ApprovalInfo::new(session, turn, &open.agent, open.call, &asked);
-                waits.approvals.push(info);
-            }
-            None => {
-                let info = OpenCallInfo::new(session, turn, &open.agent, open.call);
-                waits.calls.push(info);
-            }
+        if let Some(asked) = open.asked {
+            let info = ApprovalInfo::new(session, turn, &open.agent, open.call, &asked);
+            waits.approvals.push(info);
+        } else {
+            let info = OpenCallInfo::new(session, turn, &open.agent, open.call);
+            waits.calls.push(info);
         }
     }
     Ok(waits)

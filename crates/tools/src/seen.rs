@@ -104,7 +104,10 @@ impl Sight {
 }
 
 impl SeenFiles {
-    /// Kept in a data directory. Nothing is read or made yet.
+    /// Kept in a folder of the data directory.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
     pub fn new(data_dir: &SmallFiles) -> io::Result<Self> {
         Ok(Self {
             folder: Some(data_dir.folder(FOLDER)?),
@@ -143,8 +146,8 @@ impl SeenFiles {
         let Some(seen) = files.iter().find(is_it) else {
             return Knowledge::Nothing;
         };
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-        let lines = lines + u64::from(!bytes.ends_with(b"\n"));
+        let feeds = bytes.split(|byte| *byte == b'\n').count() as u64 - 1;
+        let lines = feeds + u64::from(!bytes.ends_with(b"\n"));
         match seen.sha256 == sha256(bytes) {
             false => Knowledge::Earlier,
             true if seen.sight.covers(lines) => Knowledge::Whole,

@@ -329,61 +329,25 @@ async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
     let progress = begun(&[b"data: {\"prompt_progress\":{\"total\":9,\"processed\":3}}\n\n"]);
     let text = begun(&[HELLO.as_bytes()]);
     let refusal = b"HTTP/1.1 500 Oops\r\ncontent-length: 9\r\n\r\nbro".to_vec();
+    let first = Timeouts {
+        first_token: soon,
+        ..patient
+    };
+    let between = Timeouts {
+        between_tokens: soon,
+        ..patient
+    };
+    let whole = Timeouts {
+        whole_call: soon,
+        ..patient
+    };
     for (bytes, timeouts, said, needs) in [
-        (
-            &nothing,
-            Timeouts {
-                first_token: soon,
-                ..patient
-            },
-            0,
-            "no part of the answer",
-        ),
-        (
-            &comments,
-            Timeouts {
-                first_token: soon,
-                ..patient
-            },
-            0,
-            "no part of the answer",
-        ),
-        (
-            &progress,
-            Timeouts {
-                first_token: soon,
-                ..patient
-            },
-            1,
-            "no part of the answer",
-        ),
-        (
-            &text,
-            Timeouts {
-                between_tokens: soon,
-                ..patient
-            },
-            1,
-            "stopped sending",
-        ),
-        (
-            &nothing,
-            Timeouts {
-                whole_call: soon,
-                ..patient
-            },
-            0,
-            "did not finish",
-        ),
-        (
-            &refusal,
-            Timeouts {
-                first_token: soon,
-                ..patient
-            },
-            0,
-            "(500): bro",
-        ),
+        (&nothing, first, 0, "no part of the answer"),
+        (&comments, first, 0, "no part of the answer"),
+        (&progress, first, 1, "no part of the answer"),
+        (&text, between, 1, "stopped sending"),
+        (&nothing, whole, 0, "did not finish"),
+        (&refusal, first, 0, "(500): bro"),
     ] {
         let server = Server::start(vec![Answer::Hold(bytes.clone())]);
         let config = ProviderConfig {

@@ -40,7 +40,7 @@ impl View {
     pub(super) fn below(&mut self, event: &ShownEvent) -> Result<(), Failure> {
         self.result.note_change(&event.kind);
         if let Kind::CallProgress { progress, .. } = &event.kind {
-            return self.note(progress);
+            return self.say_notice(progress);
         }
         let name = event.agent.name();
         let (tone, line) = match &event.kind {

@@ -67,7 +67,7 @@ enum ProfileState {
 enum FrameData<'e> {
     Spelled(AgentStreamEvent<'e>),
     /// As the full profile shows it.
-    Whole(WholeEvent<'e>),
+    Whole(Box<WholeEvent<'e>>),
 }
 
 impl Encoder {
@@ -212,7 +212,7 @@ fn frames_of<'e>(
     let said = spelling.spell(event).into_iter();
     let mut frames: Vec<_> = said.map(FrameData::Spelled).collect();
     if waiting.take(event) {
-        frames.push(FrameData::Whole(WholeEvent::from(event)));
+        frames.push(FrameData::Whole(Box::new(WholeEvent::from(event))));
     }
     frames
 }

@@ -12,7 +12,7 @@ use crate::log::{
 /// The seqs and types of the frames before `[DONE]`.
 fn shown(events: &[Event]) -> Vec<String> {
     let mut frames = frames(&encode(Profile::Full, events));
-    assert_eq!(frames.pop().unwrap().data, "[DONE]");
+    assert_eq!(frames.pop().expect("[DONE]").data, "[DONE]");
     let spelled = frames.iter().map(|frame| {
         let json = frame.json();
         let id = frame.id.as_deref().expect("every event's frame has an id");
