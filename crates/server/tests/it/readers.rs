@@ -73,6 +73,8 @@ const OF_RUST: [Reader; 1] = [reader("reqwest-eventsource", AfterEnd::Once)];
 const PATIENCE: Duration = Duration::from_mins(2);
 /// How long it is watched after the last end: longer than any of them pauses.
 const AFTERWARDS: Duration = Duration::from_secs(10);
+/// More than all that a reader hands over.
+const TOLD: usize = 16 * 1024;
 /// How many comments a silent stream has before its model speaks.
 const PINGS: usize = 3;
 
@@ -135,7 +137,7 @@ struct Proxy {
     token: String,
     cut: (usize, usize),
     asked: Arc<Mutex<Asked>>,
-    pings: mpsc::UnboundedSender<String>,
+    pings: mpsc::Sender<String>,
 }
 
 impl Proxy {
@@ -192,7 +194,7 @@ impl Proxy {
             if is_silent && data == b": ping\n" {
                 pings += 1;
                 if pings == PINGS {
-                    self.pings.send(reader.to_owned()).ok()?;
+                    self.pings.send(reader.to_owned()).await.ok()?;
                 }
             }
         }
@@ -229,14 +231,14 @@ async fn chunk(stream: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 /// What a reader handed over: of which stream, and the data.
-type Told = mpsc::UnboundedSender<(usize, String)>;
+type Told = mpsc::Sender<(usize, String)>;
 
 /// Lets each of these readers read all streams, and checks what it hands over and asks for.
 async fn check(readers: &[Reader], start: impl Fn(&str, String, usize, Told, &mut JoinSet<()>)) {
     let scene = Scene::start().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
-    let (pings, mut pinged) = mpsc::unbounded_channel();
+    let (pings, mut pinged) = mpsc::channel(TOLD);
     let asked = Arc::<Mutex<Asked>>::default();
     let proxy = Proxy {
         server: scene.app.address(),
@@ -249,7 +251,7 @@ async fn check(readers: &[Reader], start: impl Fn(&str, String, usize, Told, &mu
     tasks.spawn(proxy.serve(listener));
     let mut all = Vec::new();
     for reader in readers {
-        let (told, telling) = mpsc::unbounded_channel();
+        let (told, telling) = mpsc::channel(TOLD);
         let base = format!("http://{at}/{}", reader.package);
         start(reader.package, base, scene.streams(), told, &mut tasks);
         all.push((reader, telling));
@@ -329,7 +331,7 @@ fn program(mut command: Command, told: Told, tasks: &mut JoinSet<()>) {
         let mut lines = BufReader::new(reading.stdout.take().unwrap()).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let (stream, data) = serde_json::from_str(&line).unwrap();
-            if told.send((stream, data)).is_err() {
+            if told.send((stream, data)).await.is_err() {
                 break;
             }
         }
@@ -374,7 +376,7 @@ async fn a_reader_of_rust_gets_every_frame_once_and_stops_at_the_end() {
                 let mut source = rust::EventSource::get(url);
                 while let Some(event) = source.next().await {
                     if let Ok(rust::Event::Message(event)) = event {
-                        told.send((stream, event.data)).ok();
+                        told.send((stream, event.data)).await.ok();
                     }
                 }
             });

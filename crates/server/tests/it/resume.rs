@@ -61,8 +61,8 @@ pub(crate) fn whole(bytes: &[u8]) -> (usize, Option<&str>) {
     });
     let end = text.rfind("\n\n").map_or(0, |at| at + 2);
     let ids = text[..end].lines();
-    let ids = ids.filter_map(|line| line.strip_prefix("id: "));
-    (end, ids.last())
+    let mut ids = ids.filter_map(|line| line.strip_prefix("id: "));
+    (end, ids.next_back())
 }
 
 /// A turn with thoughts, text, parallel calls whose results come out of order, and an end.

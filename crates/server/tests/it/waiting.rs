@@ -114,9 +114,13 @@ async fn every_client_sees_what_a_turn_and_the_agents_below_it_wait_for() {
         std::fs::read_to_string(app.workspace().join("w.txt")).unwrap(),
         "b"
     );
+    shows_the_waits_of_the_full_profile(&app).await;
+}
 
-    // The events of the full profile, and no others of it.
-    let stream = async |query: &str| frames(&back(&app, "s", query).send().await.body);
+/// With `approvals` a stream has the default profile's frames, those of the full one about what waited,
+/// and no others.
+async fn shows_the_waits_of_the_full_profile(app: &App) {
+    let stream = async |query: &str| frames(&back(app, "s", query).send().await.body);
     let (plain, shown) = (stream("").await, stream("&approvals=true").await);
     let full = stream("&profile=full").await;
     let is_in = |frames: &[Frame], data: &Value| frames.iter().any(|frame| frame.data == *data);

@@ -33,117 +33,120 @@ async fn call(yard: &Yard, who: &str, name: &str, args: Value) -> samovar_core::
     yard.call_in(session, child, name, args).await
 }
 
+const SEED: &str = "one\ntwo\nthree\n";
+
+/// What happens, and what it is about.
+const SCENES: &[(&str, &[Act])] = &[
+    (
+        "what was read",
+        &[Person(SEED), Read("a"), Writes("a"), Writes("a")],
+    ),
+    ("a new file", &[Writes("a"), Writes("a")]),
+    ("an empty file", &[Person(""), Writes("a")]),
+    (
+        "never read",
+        &[Person(SEED), IsRefused("a", "you have not read it")],
+    ),
+    (
+        "another session's",
+        &[
+            Person(SEED),
+            Read("a"),
+            Read("b"),
+            Writes("a"),
+            IsRefused("b", "changed since you read"),
+            Read("b"),
+            Writes("b"),
+        ],
+    ),
+    (
+        "a person's",
+        &[
+            Person(SEED),
+            Read("a"),
+            Person("mine\n"),
+            IsRefused("a", "-mine"),
+            Read("a"),
+            Writes("a"),
+        ],
+    ),
+    (
+        "the same bytes again",
+        &[
+            Person(SEED),
+            Read("a"),
+            Person("x"),
+            Person(SEED),
+            Writes("a"),
+        ],
+    ),
+    (
+        "a called agent's own conversation",
+        &[
+            Person(SEED),
+            Read("a"),
+            IsRefused("a/c", "not read"),
+            Read("a/c"),
+            Writes("a/c"),
+            IsRefused("a", "changed since"),
+            IsRefused("a/d", "not read"),
+        ],
+    ),
+    (
+        "parts",
+        &[
+            Person(SEED),
+            Part("a", 1, 1),
+            IsRefused("a", "only a part"),
+            Part("a", 3, 1),
+            IsRefused("a", "only a part"),
+            Part("a", 2, 1),
+            Writes("a"),
+        ],
+    ),
+    (
+        "parts of two contents",
+        &[
+            Person(SEED),
+            Part("a", 1, 2),
+            Person("1\n2\n3\n"),
+            Part("a", 3, 1),
+            IsRefused("a", "only a part"),
+        ],
+    ),
+    (
+        "an edit keeps what was seen",
+        &[Person(SEED), Read("a"), Edit("a", "two", "2"), Writes("a")],
+    ),
+    (
+        "an edit sees nothing",
+        &[
+            Person(SEED),
+            Edit("a", "two", "2"),
+            IsRefused("a", "not read"),
+        ],
+    ),
+    (
+        "after a restart",
+        &[
+            Person(SEED),
+            Read("a"),
+            Restart,
+            Writes("a"),
+            Restart,
+            Writes("a"),
+        ],
+    ),
+    (
+        "a removed file",
+        &[Person(SEED), Read("a"), Removed, Writes("a")],
+    ),
+];
+
 // proves TL-2
 #[tokio::test]
 async fn a_whole_file_is_replaced_only_by_a_conversation_that_has_seen_it() {
-    const SEED: &str = "one\ntwo\nthree\n";
-    let scenes: &[(&str, &[Act])] = &[
-        (
-            "what was read",
-            &[Person(SEED), Read("a"), Writes("a"), Writes("a")],
-        ),
-        ("a new file", &[Writes("a"), Writes("a")]),
-        ("an empty file", &[Person(""), Writes("a")]),
-        (
-            "never read",
-            &[Person(SEED), IsRefused("a", "you have not read it")],
-        ),
-        (
-            "another session's",
-            &[
-                Person(SEED),
-                Read("a"),
-                Read("b"),
-                Writes("a"),
-                IsRefused("b", "changed since you read"),
-                Read("b"),
-                Writes("b"),
-            ],
-        ),
-        (
-            "a person's",
-            &[
-                Person(SEED),
-                Read("a"),
-                Person("mine\n"),
-                IsRefused("a", "-mine"),
-                Read("a"),
-                Writes("a"),
-            ],
-        ),
-        (
-            "the same bytes again",
-            &[
-                Person(SEED),
-                Read("a"),
-                Person("x"),
-                Person(SEED),
-                Writes("a"),
-            ],
-        ),
-        (
-            "a called agent's own conversation",
-            &[
-                Person(SEED),
-                Read("a"),
-                IsRefused("a/c", "not read"),
-                Read("a/c"),
-                Writes("a/c"),
-                IsRefused("a", "changed since"),
-                IsRefused("a/d", "not read"),
-            ],
-        ),
-        (
-            "parts",
-            &[
-                Person(SEED),
-                Part("a", 1, 1),
-                IsRefused("a", "only a part"),
-                Part("a", 3, 1),
-                IsRefused("a", "only a part"),
-                Part("a", 2, 1),
-                Writes("a"),
-            ],
-        ),
-        (
-            "parts of two contents",
-            &[
-                Person(SEED),
-                Part("a", 1, 2),
-                Person("1\n2\n3\n"),
-                Part("a", 3, 1),
-                IsRefused("a", "only a part"),
-            ],
-        ),
-        (
-            "an edit keeps what was seen",
-            &[Person(SEED), Read("a"), Edit("a", "two", "2"), Writes("a")],
-        ),
-        (
-            "an edit sees nothing",
-            &[
-                Person(SEED),
-                Edit("a", "two", "2"),
-                IsRefused("a", "not read"),
-            ],
-        ),
-        (
-            "after a restart",
-            &[
-                Person(SEED),
-                Read("a"),
-                Restart,
-                Writes("a"),
-                Restart,
-                Writes("a"),
-            ],
-        ),
-        (
-            "a removed file",
-            &[Person(SEED), Read("a"), Removed, Writes("a")],
-        ),
-    ];
-    for (name, acts) in scenes {
+    for (name, acts) in SCENES {
         let mut yard = Yard::undoing(UndoBounds::default());
         for (number, act) in acts.iter().enumerate() {
             let before = fs::read(yard.ws(PATH)).ok();
