@@ -27,7 +27,7 @@ use crate::undo::{State, UndoStore};
 use crate::workspace::Workspace;
 
 use index::Index;
-use objects::Objects;
+use objects::{Hash, Objects};
 use running::RunningCommand;
 
 pub(crate) use scan::Why;
@@ -350,10 +350,7 @@ impl Recorder {
         }
         let objects = Objects::of(folder)?;
         loop {
-            let of_undo = undo.objects()?;
-            let of_undo = of_undo.iter().filter_map(|digits| objects::parse(digits));
-            let of_index = index.entries.values().filter_map(|entry| entry.hash);
-            index.header.stored = objects.sweep(&of_undo.chain(of_index).collect())?;
+            index.header.stored = objects.sweep(&needed(undo, index, &[])?)?;
             if !is_full(index) || !undo.drop_oldest_command()? {
                 return index.save(folder);
             }
@@ -456,6 +453,20 @@ impl Drop for Recording {
             self.finish();
         }
     }
+}
+
+/// The objects that an index or a change needs.
+fn needed(
+    undo: &UndoStore,
+    index: &Index,
+    running: &[RunningCommand],
+) -> io::Result<HashSet<Hash>> {
+    let of_undo = undo.objects()?;
+    let of_undo = of_undo.iter().filter_map(|digits| objects::parse(digits));
+    let of_index = index.entries.values().filter_map(|entry| entry.hash);
+    let changes = running.iter().flat_map(|command| command.changes.values());
+    let of_running = changes.filter_map(|change| change.before.as_ref()?.hash);
+    Ok(of_undo.chain(of_index).chain(of_running).collect())
 }
 
 /// Writes down which commands run.

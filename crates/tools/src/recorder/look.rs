@@ -11,7 +11,7 @@ use super::index::{Entry, Header, Index, Sort};
 use super::objects::Objects;
 use super::running::{Change, is_alike, shape};
 use super::scan::{EarlierRules, RULES, Scan, Why, scan};
-use super::{FOLDER, Gaps, Known, Recorder, Uncovered, note};
+use super::{FOLDER, Gaps, Known, Recorder, Uncovered, needed, note};
 use crate::ignores;
 use crate::undo::{Record, State, UndoStore};
 use crate::workspace::Workspace;
@@ -57,6 +57,12 @@ impl Recorder {
                 Ok(gaps)
             }
             Err(why) => {
+                // A full disk is not left fuller.
+                if let (Uncovered::Failed(_), Some(undo)) = (&why, workspace.undo()) {
+                    let objects = needed(undo, &old, &known.running);
+                    let swept = objects.and_then(|needed| self.objects()?.sweep(&needed));
+                    let _tried_again_later = swept.is_ok();
+                }
                 known.index = Some(old).filter(|old| !old.header.is_none());
                 Err(why)
             }
