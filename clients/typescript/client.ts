@@ -200,7 +200,9 @@ export function createClient(config: ClientConfig): AgentClient {
     if (after !== undefined) headers["last-event-id"] = after;
     const approvals = options.approvals ? { approvals: true } : {};
     const query = queryOf({ ...(verb === "GET" ? params : {}), ...approvals });
-    const response = await fetch(`${server}${path}${query}`, said);
+    const response = await fetch(`${server}${path}${query}`, said).catch((error: unknown) => {
+      throw unreached(server, error);
+    });
     if (response.ok) return response;
     throw refusal(response.status, await response.text());
   }
@@ -317,6 +319,14 @@ function parse(text: string, status: number): unknown {
 function says(event: unknown, type: string, code?: string): boolean {
   const said = (event ?? {}) as { type?: unknown; code?: unknown };
   return said.type === type && (code === undefined || said.code === code);
+}
+
+/** The error of a request that reached no server, with the address that it was sent to. */
+function unreached(server: string, error: unknown): unknown {
+  if (!(error instanceof TypeError)) return error;
+  const { code } = (error.cause ?? {}) as { code?: unknown };
+  const why = typeof code === "string" ? code : error.message;
+  return new TypeError(`no answer from ${server}: ${why}; is the server running?`, { cause: error });
 }
 
 function cut(status: number): AgentError {

@@ -61,8 +61,19 @@ impl SmallFiles {
     /// # Errors
     /// What the system said; a link is not followed.
     pub fn folder(&self, name: &str) -> io::Result<SmallFiles> {
+        self.folder_that(name, Survival::Crash)
+    }
+
+    /// The same, where a new folder need not survive everything.
+    ///
+    /// # Errors
+    /// What the system said; a link is not followed.
+    pub fn folder_that(&self, name: &str, survival: Survival) -> io::Result<SmallFiles> {
         match fs::mkdirat(&self.dir, name, Mode::RWXU) {
-            Ok(()) => sys::sync_dir(sys::listable(&self.dir)?)?,
+            Ok(()) => match survival {
+                Survival::Crash => sys::sync_dir(sys::listable(&self.dir)?)?,
+                Survival::Writer => {}
+            },
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
         }

@@ -43,7 +43,7 @@ impl Objects {
         let header = format!("blob {}\0", content.len());
         let hash = hash(&header, content);
         let (above, name) = place(&hash);
-        let folder = self.folder.folder(&above)?;
+        let folder = self.folder.folder_that(&above, Survival::Writer)?;
         // An empty one was lost in a crash.
         if folder.length(&name)?.is_some_and(|bytes| bytes > 0) {
             return Ok((hash, 0));
