@@ -42,8 +42,11 @@ async fn cut(
 ) -> (CutWrite, samovar_model_server::ModelServer) {
     let last = || When::Not(Box::new(When::user("the last")));
     let (program, model) = with_model([
-        call(tool, args)
+        call("read_file", json!({"path": FILE}))
             .when(last().and(When::ToolResultsSinceUser(0)))
+            .forever(),
+        call(tool, args)
+            .when(last().and(When::ToolResultsSinceUser(1)))
             .forever(),
         say("it is done").when(last()).forever(),
         say("the last answer").forever(),
@@ -76,7 +79,8 @@ impl CutWrite {
         server.ok("sendMessage", message).await;
         let rows = server.ok("getMessages", json!({"sessionId": "s"})).await;
         let rows = rows.as_array().unwrap();
-        let results: Vec<_> = rows.iter().filter(|row| row["role"] == "tool").collect();
+        let is_write = |row: &&Value| row["role"] == "tool" && row["name"] != "read_file";
+        let results: Vec<_> = rows.iter().filter(is_write).collect();
         let [result] = results.as_slice() else {
             panic!("{rows:#?}");
         };

@@ -85,7 +85,7 @@ async fn each_call_of_a_test_is_told_with_what_the_server_reported() {
     let found: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(
         (&found["ok"], &found["costUsd"]),
-        (&json!(true), &json!(null))
+        (&json!(true), &json!("0"))
     );
     let cache = &found["checks"][5];
     assert_eq!(cache["usage"]["cache_read"], 800);

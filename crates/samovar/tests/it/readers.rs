@@ -1,6 +1,6 @@
 //! Readers that come and go while the server is killed and started again.
 
-use reqwest::Method;
+use reqwest::{Method, Response};
 use samovar_model_server::{Gate, say};
 use samovar_testkit::{Api, EventStream, Frame, Serving};
 use serde_json::json;
@@ -27,11 +27,15 @@ impl Reader {
         loop {
             let at = place.wait_for(Option::is_some).await.unwrap().clone();
             let (address, token) = at.unwrap();
-            let Some(mut stream) = self.come_back(&Api::new(&address, &token), &session).await
-            else {
+            let Some(response) = self.come_back(&Api::new(&address, &token), &session).await else {
                 tokio::task::yield_now().await;
                 continue;
             };
+            // It has everything but `[DONE]`.
+            if response.status() == 204 {
+                return self;
+            }
+            let mut stream = EventStream::new(response);
             for _ in 0..self.few() {
                 match stream.next().await {
                     Some(frame) if frame.is_done() => return self,
@@ -42,14 +46,14 @@ impl Reader {
         }
     }
 
-    async fn come_back(&self, api: &Api, session: &str) -> Option<EventStream> {
+    async fn come_back(&self, api: &Api, session: &str) -> Option<Response> {
         let path = format!("{STREAM}?sessionId={session}&profile={}", self.profile);
         let mut request = api.request(Method::GET, &path);
         if let Some(last) = self.frames.last() {
             request = request.header("last-event-id", last.id.as_deref().unwrap());
         }
         let response = request.send().await.ok()?;
-        (response.status() == 200).then(|| EventStream::new(response))
+        response.status().is_success().then_some(response)
     }
 
     /// From 1 to 8, in an order of its own.

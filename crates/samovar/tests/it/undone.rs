@@ -17,9 +17,14 @@ async fn writing() -> (Program, ModelServer) {
     let change = json!({"path": "a.txt", "content": "new"});
     let make = json!({"path": "new/b.txt", "content": "new"});
     let writes = call("write_file", change).and_call("write_file", make);
-    let first = When::user("write").and(When::ToolResultsSinceUser(0));
-    let (program, model) =
-        with_model([writes.when(first).forever(), say("it is done").forever()]).await;
+    let read = call("read_file", json!({"path": "a.txt"}));
+    let after = |results| When::user("write").and(When::ToolResultsSinceUser(results));
+    let (program, model) = with_model([
+        read.when(after(0)).forever(),
+        writes.when(after(1)).forever(),
+        say("it is done").forever(),
+    ])
+    .await;
     program.file("a.txt", "old");
     (program, model)
 }
@@ -58,7 +63,7 @@ async fn an_undo_that_a_kill_cut_is_finished_by_the_next_start() {
         written(&server).await;
         assert_eq!(content(&program, "new/b.txt").as_deref(), Some("new"));
         // Read, it is in the history, which an undo needs.
-        assert_eq!(messages(&server, SESSION).await.len(), 7, "{point}");
+        assert_eq!(messages(&server, SESSION).await.len(), 9, "{point}");
         let path = "/services/agent/undo";
         let params = json!({"sessionId": SESSION, "files": true});
         let sent = server

@@ -60,6 +60,8 @@ impl Calls<'_> {
             let begin = progress.last.len().saturating_sub(MAX_PROGRESS_BYTES);
             let begin = progress.last.ceil_char_boundary(begin);
             progress.last.drain(..begin);
+            let note = progress.note.take();
+            progress.note = note.map(|note| redact::Tail::default().push(&redact::own(), note));
         }
         let draft = self.runner.draft(Author::System, kind);
         let log = &self.runner.log;
