@@ -4,8 +4,6 @@
 //     node read.mjs eventsource-5 http://127.0.0.1:PORT/eventsource-5 COUNT
 
 const [, , reader, base, count] = process.argv;
-// One of them was written for pages.
-globalThis.window = globalThis;
 
 const readers = {
   "eventsource-2": bySource,
@@ -13,8 +11,11 @@ const readers = {
   "eventsource-5": bySource,
   "eventsource-client": ({ createEventSource }, url, take) =>
     createEventSource({ url, onMessage: ({ data }) => take(data) }),
-  "@microsoft/fetch-event-source": ({ fetchEventSource }, url, take) =>
-    fetchEventSource(url, { openWhenHidden: true, onmessage: ({ data }) => take(data) }),
+  "@microsoft/fetch-event-source": ({ fetchEventSource }, url, take) => {
+    // It was written for pages.
+    globalThis.window = globalThis;
+    fetchEventSource(url, { openWhenHidden: true, onmessage: ({ data }) => take(data) });
+  },
 };
 
 function bySource(module, url, take) {
@@ -23,6 +24,8 @@ function bySource(module, url, take) {
 }
 
 const module = await import(reader);
+// `eventsource` 5 does not keep the process alive while it waits to reconnect.
+setInterval(() => {}, 60_000);
 for (let stream = 0; stream < Number(count); stream += 1) {
   const take = (data) => console.log(JSON.stringify([stream, data]));
   readers[reader](module, `${base}/${stream}`, take);

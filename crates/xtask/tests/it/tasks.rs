@@ -274,8 +274,9 @@ fn without_npm_and_python_the_tests_are_run_all_the_same() {
     for said in [
         " packages: left out, npm is not installed",
         " packages of the agent in TypeScript: left out, npm is not installed",
-        " folder of the agent in Python: left out, python3 with venv is not installed",
-        " packages of the agent in Python: left out, there is no folder for them",
+        " packages of the readers: left out, npm is not installed",
+        " folder for packages of Python: left out, python3 with venv is not installed",
+        " packages of Python: left out, there is no folder for them",
     ] {
         assert!(complaint(&output).contains(said), "{}", complaint(&output));
     }

@@ -36,6 +36,7 @@ async fn a_page_is_its_main_text_as_markdown_with_its_title_and_final_address() 
             "title": "Steeping tea & more",
             "contentType": "text/html",
             "charset": "UTF-8",
+            "characters": 1201,
             "truncated": false,
         })
     );
