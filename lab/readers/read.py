@@ -13,6 +13,8 @@ import httpx_sse
 import sseclient
 
 reader, base, count = sys.argv[1:]
+# `sseclient` prints the error after which it reconnects.
+out, sys.stdout = sys.stdout, sys.stderr
 
 
 def by_httpx(url):
@@ -43,7 +45,7 @@ readers = {"httpx-sse": by_httpx, "sseclient": by_sseclient}
 def read(stream):
     for data in readers[reader](f"{base}/{stream}"):
         with writing:
-            print(json.dumps([stream, data]), flush=True)
+            print(json.dumps([stream, data]), file=out, flush=True)
 
 
 for stream in range(int(count)):
