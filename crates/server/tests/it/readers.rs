@@ -304,14 +304,16 @@ async fn check(readers: &[Reader], start: impl Fn(&str, String, usize, Told, &mu
     sleep(AFTERWARDS).await;
     let after = asked.lock().unwrap().clone();
     for reader in readers {
-        afterwards(reader, &before, &after);
+        afterwards(reader, scene.cut.1, &before, &after);
     }
 }
 
 /// What a reader asked for after the ends of its streams, of which `before` may have seen some.
-fn afterwards(reader: &Reader, before: &Asked, after: &Asked) {
+fn afterwards(reader: &Reader, cut: usize, before: &Asked, after: &Asked) {
     for ((package, stream), asked) in after {
-        if package != reader.package {
+        // One that lost a frame comes back for ever.
+        let lost = reader.cut_frame == CutFrame::LostAtLast && *stream + 1 == cut;
+        if package != reader.package || lost {
             continue;
         }
         // The first connection broke off, unless it is the silent stream's, and the next one ended.
