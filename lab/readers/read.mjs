@@ -1,5 +1,5 @@
 // Reads the streams BASE/0 to BASE/(COUNT - 1) at once with one reader, named by its package, and prints
-// what it hands over, a line of JSON for each event: [stream, data]. It goes on until it is killed.
+// what it hands over, a line of JSON for each event: [stream, data]. It runs until it is killed.
 //
 //     node read.mjs eventsource-5 http://127.0.0.1:PORT/eventsource-5 COUNT
 

@@ -1,5 +1,5 @@
 """Reads the streams BASE/0 to BASE/(COUNT - 1) at once with one reader, and prints what it hands over, a line of JSON
-for each event: [stream, data]. It goes on until it is killed.
+for each event: [stream, data]. It runs until it is killed.
 
     python read.py httpx-sse http://127.0.0.1:PORT/httpx-sse COUNT
 """

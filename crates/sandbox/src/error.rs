@@ -61,7 +61,7 @@ pub enum JailError {
     },
     /// Somebody saved or removed the file after it was looked at; nothing was written.
     #[error(
-        "{path:?} was changed by somebody else at this very moment, and nothing was written; read it, then call again"
+        "{path:?} was changed by another program at this very moment, and nothing was written; read it, then call again"
     )]
     Changed {
         /// The path that was asked for.
@@ -69,7 +69,7 @@ pub enum JailError {
     },
     /// The same, and what was saved last stands beside the file.
     #[error(
-        "{path:?} was saved twice by somebody else at this very moment, and nothing was written; what was saved last is in {kept:?}: tell the person, and read both"
+        "{path:?} was saved twice by another program at this very moment, and nothing was written; what was saved last is in {kept:?}: tell the person, and read both"
     )]
     KeptBeside {
         /// The path that was asked for.

@@ -29,7 +29,7 @@ pub(crate) enum Cursor {
 }
 
 impl Cursor {
-    /// What the header `Last-Event-ID` says, which a client sets anew with every frame, else the
+    /// What the header `Last-Event-ID` says, which a client updates with every frame, else the
     /// parameter `after`. An empty one says nothing.
     pub(crate) fn read(header: Option<&str>, after: Option<&str>) -> Self {
         let mut said = [header, after].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Replacing one file, and nothing that somebody saved since it was looked at.
+//! Replaces one file, but not what another program saved since it was looked at.
 //!
 //! A rename would remove whatever has the name at that moment. So the new file and the old one change
 //! names, and only then is the old one looked at: what is not as it was is put back.
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 impl Jail {
     /// Like [`Jail::write`], for a caller that has seen what the file holds, `None` if there is no such
-    /// file. What somebody saves after that look, also between the last check and the rename, stays.
+    /// file. What another program saves after that look, also between the last check and the rename, stays.
     ///
     /// # Errors
     /// As [`Jail::write`]. [`JailError::Changed`]: it holds something else now, or another program has
@@ -134,7 +134,7 @@ impl Swap<'_> {
         read.is_ok() && now == self.content
     }
 
-    /// Gives a file that somebody saved a name beside the one that it cannot have.
+    /// Renames a file that another program saved to a name beside the one that it cannot have.
     fn keep_beside(&self, other: &str) -> JailError {
         let dir = self.dir.as_fd();
         let hex = random_hex().unwrap_or_else(|_| "again".to_owned());

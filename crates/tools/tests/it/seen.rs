@@ -1,4 +1,4 @@
-//! No write of a tool removes what its writer has not seen, whoever wrote it.
+//! No write of a tool removes what its writer has not seen: of another agent, a person or a command.
 
 use std::fs;
 use std::path::Path;

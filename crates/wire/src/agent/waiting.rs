@@ -1,5 +1,5 @@
-//! What a turn waits for, and the agents that it called: decisions of a person, and calls that
-//! somebody outside closes (AS-2, AS-8, AS-26).
+//! What a turn and the agents that it called wait for: decisions of a person, and calls that a person
+//! or a client closes (AS-2, AS-8, AS-26).
 
 use std::fmt;
 
