@@ -156,7 +156,7 @@ export interface SendMessageParams {
     | Environment;
   /**
    * Without a stream: after how many seconds in which its turn waits for a person the request
-   * returns, while the turn goes on; by default 30. From 0 to 1800.
+   * returns, while the turn continues; by default 30. From 0 to 1800.
    */
   waitSeconds?: number;
 }
@@ -368,8 +368,8 @@ export interface SendMessageResult {
   /** The events that the stream of the default profile would have sent. */
   events: AgentStreamEvent[];
   /**
-   * Why the turn ended; `error` when its last event is an error, `waiting` when it goes on
-   * and waits for a person.
+   * Why the turn ended; `error` when its last event is an error, `waiting` when it still
+   * waits for a person.
    */
   finishReason: string;
   /** The token usage of the turn. */
@@ -477,7 +477,7 @@ export type AgentStreamEventType = (typeof AgentStreamEventType)[keyof typeof Ag
 export interface Waits {
   /** The calls that a person decides about. */
   approvals: ApprovalInfo[];
-  /** The calls that somebody else closes, such as questions. */
+  /** The calls that a person or a client closes, such as questions. */
   calls: OpenCallInfo[];
 }
 

@@ -105,7 +105,12 @@ pub(crate) fn resumed(
             (Playback::Snapshot(replay()), None)
         }
     };
-    response(TurnStream::new(turn, reader, settings, at, playback))
+    let mut stream = TurnStream::new(turn, reader, settings, at, playback);
+    stream.caught_up_at = settled;
+    if finished.is_some() {
+        stream.waiting = None;
+    }
+    response(stream)
 }
 
 /// The stream for a client that returns to a session of which no turn is kept any longer.
@@ -134,8 +139,13 @@ pub(crate) fn nothing_more() -> Response<Body> {
 struct TurnStream {
     encoder: Encoder,
     reader: Follower,
-    /// Whose waits comments name; `None` in the full profile, which shows the events.
+    /// Whose waits comments name; `None` in the full profile, which shows the events, and for a turn
+    /// that is over.
     waiting: Option<Waiting>,
+    /// Whether a wait began or ended since comments named them.
+    is_news: bool,
+    /// Before this position the stream tells what happened earlier, and names no waits.
+    caught_up_at: Seq,
     ping_every: Duration,
     stalled: Stalled,
     /// The last frame that the client has, or that stands for what it need not have.
@@ -204,6 +214,8 @@ impl TurnStream {
             },
             reader,
             waiting,
+            is_news: false,
+            caught_up_at: Seq::default(),
             ping_every: settings.ping_every,
             stalled: settings.stalled,
             at,
@@ -232,13 +244,13 @@ impl TurnStream {
                 }
                 Ok(Err(why)) => self.end(why, &mut out),
                 Ok(Ok(events)) => {
-                    let mut is_news = false;
-                    for event in events {
+                    for event in &events {
                         let waiting = self.waiting.as_mut();
-                        is_news |= waiting.is_some_and(|waiting| waiting.take(&event));
-                        self.take(&event, &mut out);
+                        self.is_news |= waiting.is_some_and(|waiting| waiting.take(event));
+                        self.take(event, &mut out);
                     }
-                    if is_news {
+                    let last = events.last().map(|event| event.seq);
+                    if self.is_news && last >= Some(self.caught_up_at) {
                         self.name_waits(&mut out);
                     }
                 }
@@ -248,7 +260,8 @@ impl TurnStream {
     }
 
     /// Says in comments what the turn waits for (AS-26).
-    fn name_waits(&self, out: &mut Vec<u8>) {
+    fn name_waits(&mut self, out: &mut Vec<u8>) {
+        self.is_news = false;
         for awaited in self.waiting.iter().flat_map(Waiting::awaited) {
             sse::comment(format_args!("waits for {awaited}"), out);
         }

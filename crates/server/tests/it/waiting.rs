@@ -121,6 +121,11 @@ async fn every_client_sees_what_a_turn_and_the_agents_below_it_wait_for() {
 /// and no others.
 async fn shows_the_waits_of_the_full_profile(app: &App) {
     let stream = async |query: &str| frames(&back(app, "s", query).send().await.body);
+    let over = back(app, "s", "").send().await.body;
+    assert!(
+        !over.contains(": waits for"),
+        "nothing waits any longer: {over}"
+    );
     let (plain, shown) = (stream("").await, stream("&approvals=true").await);
     let full = stream("&profile=full").await;
     let is_in = |frames: &[Frame], data: &Value| frames.iter().any(|frame| frame.data == *data);

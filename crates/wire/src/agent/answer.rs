@@ -168,7 +168,7 @@ pub struct SendMessageResult {
     pub text: String,
     /// The events that the stream of the default profile would have sent.
     pub events: Vec<AgentStreamEvent<'static>>,
-    /// Why the turn ended; `error` when its last event is an error, `waiting` when it goes on and
+    /// Why the turn ended; `error` when its last event is an error, `waiting` when it still
     /// waits for a person.
     pub finish_reason: String,
     /// The token usage of the turn.
@@ -184,7 +184,7 @@ pub struct SendMessageResult {
 pub struct Waits {
     /// The calls that a person decides about.
     pub approvals: Vec<ApprovalInfo>,
-    /// The calls that somebody else closes, such as questions.
+    /// The calls that a person or a client closes, such as questions.
     pub calls: Vec<OpenCallInfo>,
 }
 

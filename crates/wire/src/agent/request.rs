@@ -140,7 +140,7 @@ pub struct SendMessageParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
     /// Without a stream: after how many seconds in which its turn waits for a person the request
-    /// returns, while the turn goes on; by default 30.
+    /// returns, while the turn continues; by default 30.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_seconds: Option<Within<0, MAX_WAIT_SECONDS>>,
 }
