@@ -1,9 +1,14 @@
-//! How large the project is: code and test lines by crate, long files and functions, and how long
-//! the gate took.
+//! How large the project is: code and test lines by crate, rings of files, long files and
+//! functions, and how long the gate took.
 //!
 //! A line counts when it is neither blank nor a comment, as rustfmt leaves it. Data in a crate
 //! counts as the code that it replaces. Test lines are those of `tests` folders, of `tests.rs`,
 //! of `lab/testkit` and `lab/doubles`, and of `#[cfg(test)]` items.
+
+mod rings;
+mod spread;
+mod tokens;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,6 +25,8 @@ const DATA: [&str; 4] = ["json", "toml", "txt", "tsv"];
 const NO_CODE: [&str; 2] = ["tests", "results"];
 /// Crates that are neither product nor demo, wherever they lie.
 const LABORATORY: [&str; 4] = ["prove", "model-server", "testkit", "xtask"];
+/// Folders of what was built or downloaded.
+const MADE: [&str; 2] = ["node_modules", "target"];
 /// Crates whose every line serves tests.
 const TEST_CRATES: [&str; 2] = ["testkit", "doubles"];
 
@@ -29,33 +36,40 @@ struct Lines {
     tests: usize,
 }
 
+/// A crate: its lines, and its files without tests by their paths from `src`.
+#[derive(Default)]
+struct Crate {
+    lines: Lines,
+    sources: BTreeMap<String, String>,
+}
+
 /// What is found in one tree.
 #[derive(Default)]
 struct Mass {
-    crates: BTreeMap<(&'static str, String), Lines>,
+    crates: BTreeMap<(&'static str, String), Crate>,
+    translated: usize,
     files: usize,
     long_files: Vec<(usize, String)>,
     long_functions: Vec<(usize, String)>,
 }
 
-/// Prints the table of this tree, or of the one whose root is the first word.
+/// Prints the table of this tree, or of the one whose root is named; with `--rings` also the files
+/// of each crate's largest ring, and what these name in it.
 ///
 /// # Errors
 /// The tree cannot be read.
 pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
-    let root = words.first().map_or(root, |word| Path::new(word));
-    let mut mass = Mass::default();
-    for home in ["crates", "lab"] {
-        let folder = root.join(home);
-        if folder.is_dir() {
-            let read = mass.walk(root, &folder);
-            read.map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
+    let (flags, roots): (Vec<&str>, Vec<&str>) = words
+        .iter()
+        .map(String::as_str)
+        .partition(|word| word.starts_with("--"));
+    let root = roots.first().map_or(root, Path::new);
+    let mass = Mass::of(root)?;
+    match flags[..] {
+        [] => print!("{}", mass.table()),
+        ["--rings"] => print!("{}", mass.rings()),
+        _ => return Err(format!("mass takes --rings and a folder, not {words:?}")),
     }
-    if mass.crates.is_empty() {
-        return Err(format!("{} has no crates", root.display()));
-    }
-    print!("{}", mass.table());
     match fs::read_to_string(root.join(TIMES)) {
         Ok(times) => print!("\nlast run of each task:\n{times}"),
         Err(_) => println!("\nno task has been timed here"),
@@ -78,9 +92,30 @@ pub(crate) fn note_time(root: &Path, task: &str, took: &str) {
 }
 
 impl Mass {
+    fn of(root: &Path) -> Result<Mass, String> {
+        let mut mass = Mass::default();
+        for home in ["crates", "lab"] {
+            let folder = root.join(home);
+            if folder.is_dir() {
+                let read = mass.walk(root, &folder);
+                read.map_err(|error| format!("{}: {error}", folder.display()))?;
+            }
+        }
+        if mass.crates.is_empty() {
+            return Err(format!("{} has no crates", root.display()));
+        }
+        Ok(mass)
+    }
+
     fn walk(&mut self, root: &Path, folder: &Path) -> std::io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
+            if path
+                .file_name()
+                .is_some_and(|name| MADE.iter().any(|made| name == *made))
+            {
+                continue;
+            }
             if path.is_dir() {
                 self.walk(root, &path)?;
             } else if let Ok(text) = fs::read_to_string(&path) {
@@ -124,12 +159,18 @@ impl Mass {
         } else {
             "product"
         };
-        let sum = self.crates.entry((group, name.to_owned())).or_default();
-        *sum = Lines {
-            code: sum.code + lines.code,
-            tests: sum.tests + lines.tests,
+        let entry = self.crates.entry((group, name.to_owned())).or_default();
+        entry.lines = Lines {
+            code: entry.lines.code + lines.code,
+            tests: entry.lines.tests + lines.tests,
         };
+        if ending == "rs" {
+            self.translated += words::translated(text);
+        }
         if ending == "rs" && !is_test {
+            if place == "src" {
+                entry.sources.insert(parts[3..].join("/"), text.to_owned());
+            }
             self.files += 1;
             if lines.code > LONG_FILE {
                 self.long_files.push((lines.code, path.to_owned()));
@@ -140,25 +181,56 @@ impl Mass {
         }
     }
 
+    fn rings(&self) -> String {
+        let mut text = String::new();
+        for ((_, name), one) in &self.crates {
+            let graph = rings::graph(&one.sources);
+            let ring = rings::largest(&graph);
+            if ring.is_empty() {
+                continue;
+            }
+            let _infallible = writeln!(text, "{name}: {} files", ring.len());
+            for file in &ring {
+                let named = graph[*file]
+                    .iter()
+                    .filter(|other| ring.contains(&other.as_str()));
+                let named: Vec<&str> = named.map(String::as_str).collect();
+                let _infallible = writeln!(text, "  {file} -> {}", named.join(" "));
+            }
+        }
+        text
+    }
+
     fn table(mut self) -> String {
         let mut text = String::new();
         let mut all = Lines::default();
         for group in ["product", "demo", "laboratory"] {
             let mut sum = Lines::default();
-            for ((_, name), lines) in self.crates.iter().filter(|((of, _), _)| *of == group) {
-                row(&mut text, name, *lines);
+            for ((_, name), one) in self.crates.iter().filter(|((of, _), _)| *of == group) {
+                let ring = rings::largest(&rings::graph(&one.sources)).len();
+                let (files, owner) = spread::widest_impl(&one.sources);
+                let more = format!("{ring:>4} in a ring{files:>4} of impl {owner}");
+                row(&mut text, name, one.lines, &more);
                 sum = Lines {
-                    code: sum.code + lines.code,
-                    tests: sum.tests + lines.tests,
+                    code: sum.code + one.lines.code,
+                    tests: sum.tests + one.lines.tests,
                 };
             }
-            row(&mut text, &format!("= {group}"), sum);
+            row(&mut text, &format!("= {group}"), sum, "");
             all = Lines {
                 code: all.code + sum.code,
                 tests: all.tests + sum.tests,
             };
         }
-        row(&mut text, "= all", all);
+        row(&mut text, "= all", all, "");
+        let server = self.crates.get(&("product", "server".to_owned()));
+        let stores = server.map_or(0, |one| spread::naming(&one.sources, "samovar_stores"));
+        let _infallible = writeln!(
+            text,
+            "\nfiles of server that name stores: {stores}\n\
+             translated words in comments and names of tests: {}",
+            self.translated
+        );
         let files = [
             (
                 format!("files above {LONG_FILE} code lines, of {}", self.files),
@@ -180,12 +252,9 @@ impl Mass {
     }
 }
 
-fn row(text: &mut String, name: &str, lines: Lines) {
-    let _infallible = writeln!(
-        text,
-        "{name:<16}{:>8} code{:>8} tests",
-        lines.code, lines.tests
-    );
+fn row(text: &mut String, name: &str, Lines { code, tests }: Lines, more: &str) {
+    let row = format!("{name:<16}{code:>8} code{tests:>8} tests{more}");
+    let _infallible = writeln!(text, "{}", row.trim_end());
 }
 
 fn is_code(line: &str) -> bool {
@@ -287,7 +356,7 @@ mod tests {
         let found: Vec<_> = mass
             .crates
             .iter()
-            .map(|((group, name), lines)| (*group, name.as_str(), lines.code, lines.tests))
+            .map(|((group, name), one)| (*group, name.as_str(), one.lines.code, one.lines.tests))
             .collect();
         assert_eq!(
             found,
