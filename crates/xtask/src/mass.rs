@@ -5,6 +5,7 @@
 //! counts as the code that it replaces. Test lines are those of `tests` folders, of `tests.rs`,
 //! of `lab/testkit` and `lab/doubles`, and of `#[cfg(test)]` items.
 
+mod ratchet;
 mod rings;
 mod spread;
 mod tokens;
@@ -54,10 +55,11 @@ struct Mass {
 }
 
 /// Prints the table of this tree, or of the one whose root is named; with `--rings` also the files
-/// of each crate's largest ring, and what these name in it.
+/// of each crate's largest ring, and what these name in it. `--check` compares the tree with the page
+/// that holds its figures, and `--write` writes that page.
 ///
 /// # Errors
-/// The tree cannot be read.
+/// The tree cannot be read, or a figure is not that of the page.
 pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     let (flags, roots): (Vec<&str>, Vec<&str>) = words
         .iter()
@@ -68,7 +70,9 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     match flags[..] {
         [] => print!("{}", mass.table()),
         ["--rings"] => print!("{}", mass.rings()),
-        _ => return Err(format!("mass takes --rings and a folder, not {words:?}")),
+        ["--check"] => return ratchet::check(root, &mass.figures()),
+        ["--write"] => return ratchet::write(root, &mass.figures()),
+        _ => return Err(format!("mass takes no {}", flags.join(" "))),
     }
     match fs::read_to_string(root.join(TIMES)) {
         Ok(times) => print!("\nlast run of each task:\n{times}"),
@@ -88,6 +92,13 @@ pub(crate) fn note_time(root: &Path, task: &str, took: &str) {
     let kept = fs::create_dir_all(folder).and_then(|()| fs::write(&file, times.join("\n") + "\n"));
     if let Err(error) = kept {
         eprintln!("xtask: the time is not kept in {}: {error}", file.display());
+    }
+}
+
+impl Crate {
+    /// How many files its largest ring has.
+    fn ring(&self) -> usize {
+        rings::largest(&rings::graph(&self.sources)).len()
     }
 }
 
@@ -181,6 +192,51 @@ impl Mass {
         }
     }
 
+    /// The figures that may only fall.
+    fn figures(&self) -> [ratchet::Table; 2] {
+        let mut crates: Vec<(String, Vec<usize>)> = Vec::new();
+        for ((_, name), one) in &self.crates {
+            let Lines { code, tests } = one.lines;
+            let (files, _) = spread::widest_impl(&one.sources);
+            crates.push((name.clone(), vec![code, tests, one.ring(), files]));
+        }
+        crates.sort();
+        let all = self.figures_of_all().into_iter();
+        [
+            ratchet::Table {
+                columns: &[
+                    "crate",
+                    "code lines",
+                    "test lines",
+                    "largest ring",
+                    "files of one `impl`",
+                ],
+                rows: crates,
+            },
+            ratchet::Table {
+                columns: &["in the whole tree", "number"],
+                rows: all
+                    .map(|(name, number)| (name.to_owned(), vec![number]))
+                    .collect(),
+            },
+        ]
+    }
+
+    fn figures_of_all(&self) -> [(&'static str, usize); 2] {
+        let server = self.crates.get(&("product", "server".to_owned()));
+        let naming = server.map(|one| spread::naming(&one.sources, "samovar_stores"));
+        [
+            (
+                "files of `server` that name `samovar_stores`",
+                naming.unwrap_or_default(),
+            ),
+            (
+                "translated words in comments and names of tests",
+                self.translated,
+            ),
+        ]
+    }
+
     fn rings(&self) -> String {
         let mut text = String::new();
         for ((_, name), one) in &self.crates {
@@ -207,8 +263,8 @@ impl Mass {
         for group in ["product", "demo", "laboratory"] {
             let mut sum = Lines::default();
             for ((_, name), one) in self.crates.iter().filter(|((of, _), _)| *of == group) {
-                let ring = rings::largest(&rings::graph(&one.sources)).len();
                 let (files, owner) = spread::widest_impl(&one.sources);
+                let ring = one.ring();
                 let more = format!("{ring:>4} in a ring{files:>4} of impl {owner}");
                 row(&mut text, name, one.lines, &more);
                 sum = Lines {
@@ -223,14 +279,10 @@ impl Mass {
             };
         }
         row(&mut text, "= all", all, "");
-        let server = self.crates.get(&("product", "server".to_owned()));
-        let stores = server.map_or(0, |one| spread::naming(&one.sources, "samovar_stores"));
-        let _infallible = writeln!(
-            text,
-            "\nfiles of server that name stores: {stores}\n\
-             translated words in comments and names of tests: {}",
-            self.translated
-        );
+        text.push('\n');
+        for (figure, number) in self.figures_of_all() {
+            let _infallible = writeln!(text, "{figure}: {number}");
+        }
         let files = [
             (
                 format!("files above {LONG_FILE} code lines, of {}", self.files),

@@ -67,7 +67,7 @@ pub(crate) const TASKS: &[Task] = &[
     },
     Task {
         name: "mass",
-        purpose: "counts the lines of each crate, here or in the tree that is named",
+        purpose: "counts lines and rings of files, here or in the tree that is named; --rings, --write",
         steps: &[],
         last: Some(mass::run),
     },

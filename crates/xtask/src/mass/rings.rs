@@ -73,31 +73,30 @@ fn module(path: &str) -> Module {
 
 impl Modules {
     /// Reads a file: its inline modules, its imports, and the paths in its code.
-    fn read(&mut self, file: Module, text: &str) {
+    fn read(&mut self, mut module: Module, text: &str) {
         let tokens = Tokens::of(text);
         let (code, tests) = without_tests(&tokens.code);
         self.tests
-            .extend(tests.into_iter().map(|name| child(&file, name)));
-        let name = self.files[&file].clone();
-        // The module that is open, with the depth of braces at which it closes.
-        let mut inside = vec![(file, 0)];
+            .extend(tests.into_iter().map(|name| child(&module, name)));
+        let name = self.files[&module].clone();
+        // The depths of braces at which the inline modules end that are open.
+        let mut ends = Vec::new();
         let (mut depth, mut at) = (0_usize, 0);
         while let Some(token) = code.get(at) {
-            let module = inside
-                .last()
-                .map(|(module, _)| module.clone())
-                .unwrap_or_default();
             let previous = at.checked_sub(1).map_or("", |before| code[before]);
             at += 1;
             match (*token, &code[at..]) {
                 ("mod", [name_of, "{", ..]) => {
-                    inside.push((child(&module, name_of), depth + 1));
-                    self.files.insert(child(&module, name_of), name.clone());
+                    module.push((*name_of).to_owned());
+                    ends.push(depth + 1);
+                    self.files.insert(module.clone(), name.clone());
                 }
                 ("use", rest) => at += self.imports(&module, rest),
                 ("{", _) => depth += 1,
                 ("}", _) => {
-                    inside.retain(|(_, closes)| *closes < depth || *closes == 0);
+                    if ends.pop_if(|end| *end == depth).is_some() {
+                        module.pop();
+                    }
                     depth = depth.saturating_sub(1);
                 }
                 (first, ["::", ..]) if previous != "::" && is_word(first) => {
@@ -109,7 +108,7 @@ impl Modules {
                         path.push(next.to_owned());
                         at += 2;
                     }
-                    self.paths.push((module, path));
+                    self.paths.push((module.clone(), path));
                 }
                 _ => {}
             }

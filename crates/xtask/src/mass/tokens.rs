@@ -85,6 +85,9 @@ fn block_comment(rest: &str) -> usize {
 
 /// The length of the string literal at the front, of whatever kind.
 fn string(rest: &str) -> Option<usize> {
+    if !rest.starts_with(['b', 'c', 'r', '"']) {
+        return None;
+    }
     let prefix = ["br", "cr", "b", "c", "r", ""].into_iter().find(|prefix| {
         let after = rest.strip_prefix(prefix);
         after.is_some_and(|after| after.trim_start_matches('#').starts_with('"'))

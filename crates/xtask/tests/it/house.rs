@@ -9,6 +9,7 @@ mod dependencies;
 mod kinds;
 mod manifest;
 mod places;
+mod ratchet;
 mod requirements;
 mod sentences;
 mod source;
