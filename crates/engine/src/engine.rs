@@ -10,8 +10,8 @@ use samovar_core::journal::LogEntry;
 use samovar_core::redact;
 use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Agents, Audit, Bounds, Broken, Clock, Code, Command, Damages, Delivery,
-    Error, History, Ids, Journal, Models, Sender, Seq, SessionId, TurnId, failpoint,
+    Accepted, Action, Bounds, Broken, Code, Command, Delivery, Error, Models, Sender, Seq,
+    SessionId, TurnId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::log::{Follower, Log};
 use crate::parts::{Parts, RunningTurn, refusal, unknown};
+use crate::ports::Ports;
 use crate::recovered::{self, OpenDecision, Recovered};
 use crate::runner::answer;
 use crate::session::{Letter, Mailbox};
@@ -35,7 +36,7 @@ mod reads;
 mod resume;
 
 use self::copies::Copies;
-pub use self::in_memory::{Beginning, Conversation, MemorySession};
+pub use self::in_memory::{Beginning, MemorySession};
 pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, TurnChoice};
 
 /// How long an engine without turns waits at start for what a former run left. When the history
@@ -50,28 +51,6 @@ const RELIEF_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long a session that was not let into memory at start waits until it tries again.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// What the engine works with: implementations of its ports.
-pub struct Ports {
-    /// The hot store.
-    pub journal: Arc<dyn Journal>,
-    /// The cold store.
-    pub history: Arc<dyn History>,
-    /// The models.
-    pub models: Arc<dyn Models>,
-    /// The tools.
-    pub toolbox: Arc<Toolbox>,
-    /// The definitions of agents.
-    pub agents: Arc<dyn Agents>,
-    /// What time it is.
-    pub clock: Arc<dyn Clock>,
-    /// Where ids come from.
-    pub ids: Arc<dyn Ids>,
-    /// Receives reports of damage.
-    pub damages: Arc<dyn Damages>,
-    /// Receives the decisions about calls.
-    pub audit: Arc<dyn Audit>,
-}
 
 /// A caller that is about to submit work; see [`Engine::attend`].
 pub struct Attendance(#[expect(dead_code, reason = "it counts while it lives")] RunningTurn);

@@ -21,6 +21,7 @@ mod modes;
 mod open_calls;
 mod parts;
 pub mod policy;
+mod ports;
 mod posted;
 mod projection;
 mod projector;
@@ -31,14 +32,15 @@ mod rules;
 mod runner;
 mod session;
 mod settings;
+mod slots;
 mod taint;
 mod toolbox;
 pub mod turn;
 
 pub use delegation::DelegationTools;
 pub use engine::{
-    Attendance, Beginning, Conversation, Engine, MemorySession, Ports, ReaderPosition, ResumeFrom,
-    Resumption, TurnChoice,
+    Attendance, Beginning, Engine, MemorySession, ReaderPosition, ResumeFrom, Resumption,
+    TurnChoice,
 };
 pub use folder::{Folder, FolderFile};
 pub use gate::args_hash;
@@ -46,8 +48,10 @@ pub use log::{FollowError, Follower};
 pub use modes::AgentModes;
 pub use open_calls::{CallWatch, OpenCall};
 pub use parts::not_recorded;
+pub use ports::Ports;
 pub use projector::Lag;
 pub use recovered::Recovered;
 pub use rules::{MAX_RULES, RuleBook};
+pub use session::Conversation;
 pub use settings::{Recovery, Resume, Retry, Settings};
 pub use toolbox::Toolbox;

@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::Purses;
 use crate::disk_space::SpaceWatch;
-use crate::engine::Ports;
 use crate::folder::Folder;
 use crate::log::Keeping;
 use crate::memory::Memory;
 use crate::open_calls::OpenCalls;
+use crate::ports::Ports;
 use crate::projector::Projector;
 use crate::recovered::Ledger;
 use crate::settings::{Recovery, Settings};

@@ -22,7 +22,7 @@ use crate::log::{Draft, Keeping, Log};
 use crate::memory::Held;
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
-use crate::session::Slots;
+use crate::slots::Slots;
 use crate::taint::Taint;
 use crate::turn::{Step, Turn};
 use crate::{delegation, posted, projection};

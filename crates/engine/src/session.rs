@@ -21,6 +21,7 @@ use crate::log::{Draft, Keeping, Log, master};
 use crate::parts::{Parts, refusal, unknown};
 use crate::queue::{Queue, Queued};
 use crate::runner::{FinishedRun, Reply, answer};
+use crate::slots::Slots;
 use crate::taint::Taint;
 
 use self::children::FromTurns;
@@ -29,7 +30,7 @@ use self::resent::Recent;
 use self::turns::{LiveState, LiveTurns};
 use self::undo::Reach;
 
-pub(crate) use self::turns::{Slot, Slots};
+pub use self::in_memory::Conversation;
 
 mod awaited;
 mod children;

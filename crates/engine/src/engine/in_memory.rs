@@ -6,8 +6,8 @@ use samovar_core::command::Text;
 use samovar_core::redact;
 use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Answer, ApprovalId, Bounds, CallId, Code, Command, ContextLimit, Delivery,
-    Error, Message, Outcome, Sender, Seq, SessionId, TurnId,
+    Accepted, Action, Answer, ApprovalId, Bounds, CallId, Code, Command, Delivery, Error, Outcome,
+    Sender, Seq, SessionId, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
@@ -19,7 +19,7 @@ use crate::log::{Follower, Log};
 use crate::open_calls::{Awaited, CallWatch};
 use crate::parts::Parts;
 use crate::runner::{not_asked, not_open};
-use crate::session::{Letter, Mailbox};
+use crate::session::{Conversation, Letter, Mailbox};
 use crate::settings::Settings;
 use crate::toolbox::Toolbox;
 
@@ -33,17 +33,6 @@ pub struct Beginning {
     pub settings: Settings,
     /// What was said before.
     pub conversation: Conversation,
-}
-
-/// The end of a conversation that an owner has elsewhere.
-#[derive(Default)]
-pub struct Conversation {
-    /// How many messages stand before these.
-    pub before: usize,
-    /// Messages, oldest first.
-    pub messages: Vec<Arc<Message>>,
-    /// What is known about the window of the model.
-    pub limit: Option<ContextLimit>,
 }
 
 /// A session that memory alone has. It writes nothing but the tokens that it uses, is in no list, and

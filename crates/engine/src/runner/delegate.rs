@@ -15,7 +15,7 @@ use crate::delegation::{self, Caller, Order, Refusal};
 use crate::gate;
 use crate::log::Draft;
 use crate::posted::Filling;
-use crate::session::Slot;
+use crate::slots::Slot;
 use crate::turn::{Place, Turn};
 
 /// A child whose start is kept and which is to run.

@@ -3,16 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use samovar_core::{Event, Seq, SessionId};
+use samovar_core::{ContextLimit, Event, Message, Seq, SessionId};
 use tokio::task::JoinSet;
 
 use super::children::FromTurns;
 use super::{Mailbox, OpenSession};
 use crate::context::Transcript;
-use crate::engine::Conversation;
 use crate::log::{Log, master};
 use crate::parts::Parts;
 use crate::projector::read_all;
+
+/// The end of a conversation that an owner has elsewhere.
+#[derive(Default)]
+pub struct Conversation {
+    /// How many messages stand before these.
+    pub before: usize,
+    /// Messages, oldest first.
+    pub messages: Vec<Arc<Message>>,
+    /// What is known about the window of the model.
+    pub limit: Option<ContextLimit>,
+}
 
 impl Mailbox {
     /// A session with a conversation, and its log.
