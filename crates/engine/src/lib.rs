@@ -15,6 +15,7 @@ mod edges;
 mod engine;
 mod folder;
 pub mod gate;
+mod keep;
 mod log;
 mod memory;
 mod modes;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{
     AgentPath, Author, Broken, Clock, Event, Journal, Kind, Seq, SessionId, TurnId, failpoint,
+    redact,
 };
 use tokio::sync::watch;
 
@@ -428,13 +429,23 @@ impl LogState {
 }
 
 impl Draft {
-    /// Of the session's own agent.
-    pub(crate) fn new(turn: Option<TurnId>, author: Author, kind: Kind) -> Self {
+    /// A fact, of the session's own agent unless [`Draft::of`] names another. It is redacted before
+    /// anything is made of it: the journal, the history, streams and the turn agree.
+    pub(crate) fn new(turn: Option<TurnId>, author: Author, mut kind: Kind) -> Self {
+        redact::own().redact_kind(&mut kind);
         Self {
             turn,
             agent: None,
             author,
             kind,
+        }
+    }
+
+    /// The same, of an agent.
+    pub(crate) fn of(self, agent: &AgentPath) -> Self {
+        Self {
+            agent: Some(agent.clone()),
+            ..self
         }
     }
 

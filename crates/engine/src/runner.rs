@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use samovar_core::approval::{Answer, EXPIRED};
-use samovar_core::redact;
 use samovar_core::{
     Accepted, Agent, AgentPath, ApprovalId, Author, Broken, CallId, Closer, Code, ContextLimit,
-    Entry, Error, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, Seq, ToolCall,
-    ToolSpec, TurnId,
+    Error, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, ToolCall, ToolSpec, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::{mpsc, oneshot};
@@ -18,14 +16,13 @@ use self::layers::Told;
 pub(crate) use self::stop::Stop;
 use crate::budget::Purse;
 use crate::context::Transcript;
-use crate::log::{Draft, Keeping, Log};
+use crate::keep::{About, Session};
+use crate::log::Draft;
 use crate::memory::Held;
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
-use crate::slots::Slots;
-use crate::taint::Taint;
 use crate::turn::{Step, Turn};
-use crate::{delegation, posted, projection};
+use crate::{delegation, posted};
 
 mod ask;
 mod budget;
@@ -132,7 +129,7 @@ pub(crate) enum RunEnd {
 /// Runs one turn until it is over or parks.
 pub(crate) struct Runner {
     pub(crate) parts: Arc<Parts>,
-    pub(crate) log: Log,
+    pub(crate) session: Session,
     pub(crate) turn_id: TurnId,
     pub(crate) agent: AgentPath,
     /// What its agent may do.
@@ -142,10 +139,7 @@ pub(crate) struct Runner {
     /// The message with the call that a child answers.
     pub(crate) parent: Option<MessageId>,
     /// The way to its session.
-    pub(crate) session: mpsc::Sender<FromTurn>,
-    pub(crate) slots: Slots,
-    /// What its session has read from outside.
-    pub(crate) taint: Arc<Taint>,
+    pub(crate) mailbox: mpsc::Sender<FromTurn>,
     /// The account of its tree, if that has a budget.
     pub(crate) purse: Option<Purse>,
     pub(crate) turn: Turn,
@@ -156,8 +150,6 @@ pub(crate) struct Runner {
     pub(crate) inbox: mpsc::Receiver<Input>,
     /// The messages that wait meanwhile; some of them are to join this turn.
     pub(crate) queue: Queue,
-    /// Where the results of children in the background wait.
-    pub(crate) results: Queue,
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
     pub(crate) patience: RetryTime,
@@ -270,11 +262,10 @@ impl Runner {
         );
     }
 
-    fn note_by(&mut self, author: Author, mut kind: Kind) {
-        // Before anything is made of it: the journal, the history, streams and the turn agree.
-        redact::own().redact_kind(&mut kind);
-        self.turn.apply(&kind);
-        self.pending.push(self.draft(author, kind));
+    fn note_by(&mut self, author: Author, kind: Kind) {
+        let draft = self.draft(author, kind);
+        self.turn.apply(&draft.kind);
+        self.pending.push(draft);
         if self.turn.is_over() && self.result.is_none() {
             self.note_result();
         }
@@ -297,50 +288,27 @@ impl Runner {
     }
 
     fn draft(&self, author: Author, kind: Kind) -> Draft {
-        Draft {
-            turn: Some(self.turn_id.clone()),
-            agent: Some(self.agent.clone()),
-            author,
-            kind,
-        }
+        Draft::new(Some(self.turn_id.clone()), author, kind).of(&self.agent)
     }
 
     /// Keeps the first of what was noted, with one commit.
     async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
         let drafts = self.pending[..count].to_vec();
-        let first = self.log.first_of(&self.turn_id);
-        // Before a reader can see them, so that each can be closed at once.
-        self.parts.open_calls.expect(&self.turn_id, &self.turn);
-        if self.parts.keeping == Keeping::Memory {
-            // Before a reader can see it, as what the journal has.
-            let used = projection::spent_in(drafts.iter().map(|draft| &draft.kind));
-            let patience = self.parts.settings.read_wait;
-            self.parts.projector.count(used, patience).await;
-        }
-        let events = self.log.append(drafts).await?;
-        self.parts.purses.note(&events);
-        self.taint.keep(events.iter().any(tainting::taints));
+        let about = About {
+            turn_id: &self.turn_id,
+            agent: &self.agent,
+            turn: Some(&self.turn),
+            transcript: Some(&mut self.transcript),
+        };
+        self.session.keep(drafts, Some(about)).await?;
         let kept = self.pending.drain(..count);
         // What cannot wait has room of its own.
         if kept.fold(false, |any, draft| any | draft.kind.can_wait()) {
             self.has_room();
         }
-        if events.iter().any(|event| has_joined(&event.kind)) {
-            let after = first.map_or(Seq::default(), |first| Seq(first.0.saturating_sub(1)));
-            self.queue.have_joined(&self.turn_id, after);
-        }
-        self.parts.projector.mark(&self.log);
-        self.parts
-            .open_calls
-            .note(self.log.session(), &self.turn_id, &self.agent, &self.turn);
-        for event in events {
-            if event.turn.as_ref() == Some(&self.turn_id) {
-                self.transcript.take(&event);
-            }
-        }
         match &mut self.held {
             Some(held) => held.set(self.transcript.bytes()),
-            None => self.log.has(Some(self.transcript.bytes()), None),
+            None => self.session.log.has(Some(self.transcript.bytes()), None),
         }
         Ok(())
     }
@@ -505,17 +473,6 @@ fn stopped(how: &RunEnd, is_stopped: bool) -> Result<Accepted, Error> {
         RunEnd::Parked | RunEnd::Left => Ok(Accepted::Cancelled { stopped: false }),
         RunEnd::Broken(broken) => Err(refusal(broken.clone())),
     }
-}
-
-/// Whether it says that a message is a part of the turn now that it has steered.
-fn has_joined(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::MessageFinished {
-            entry: Entry::Joined,
-            ..
-        }
-    )
 }
 
 /// Tells the sender of a command; one that went away does not need to hear it.

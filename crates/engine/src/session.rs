@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::event::Fault;
-use samovar_core::redact;
 use samovar_core::{
     Accepted, Action, AgentPath, Approval, Author, Bill, Broken, Command, Error, Event,
     FinishReason, Kind, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
@@ -17,12 +16,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Transcript;
+use crate::keep::{About, Session};
 use crate::log::{Draft, Keeping, Log, master};
 use crate::parts::{Parts, refusal, unknown};
-use crate::queue::{Queue, Queued};
+use crate::queue::Queued;
 use crate::runner::{FinishedRun, Reply, answer};
-use crate::slots::Slots;
-use crate::taint::Taint;
 
 use self::children::FromTurns;
 use self::post::Post;
@@ -98,19 +96,14 @@ pub(crate) struct Mailbox {
 
 /// A session that exists.
 struct OpenSession {
-    log: Log,
+    session: Session,
     /// The name that leads to the provider of its model.
     model: String,
     /// What its client tells its own agent.
     system_prompt: Option<SystemPrompt>,
     /// The approval level of its turns; none for the server's.
     approval: Option<Approval>,
-    queue: Queue,
     live: LiveTurns,
-    /// How many children of turns live.
-    slots: Slots,
-    /// What was read from outside.
-    taint: Arc<Taint>,
     transcript: Transcript,
     /// The same as the last turn began, if memory alone has it.
     as_begun: Transcript,
@@ -211,25 +204,27 @@ impl Mailbox {
             return false; // It cannot come back.
         }
         let is_heard = self.from_turns.is_empty();
-        self.turns.is_empty() && is_heard && open.queue.is_empty() && open.live.are_idle()
+        self.turns.is_empty() && is_heard && open.session.queue.is_empty() && open.live.are_idle()
     }
 
     /// Whether somebody else holds the session's log, so that it must stay the only one.
     pub(crate) fn is_followed(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.log.is_shared())
+        self.open
+            .as_ref()
+            .is_some_and(|open| open.session.log.is_shared())
     }
 
     /// Leaves the projector's memory.
     pub(crate) fn forget(&self) {
         if let Some(open) = &self.open {
-            self.parts.projector.forget(open.log.number());
+            self.parts.projector.forget(open.session.log.number());
         }
     }
 
     async fn read(&mut self, letter: Letter) {
         match letter {
             Letter::Follow(reply) => {
-                let log = self.open.as_ref().map(|open| open.log.clone());
+                let log = self.open.as_ref().map(|open| open.session.log.clone());
                 if reply.send(Ok(log)).is_err() {
                     tracing::debug!("a reader went away before it began");
                 }
@@ -329,21 +324,16 @@ impl Mailbox {
             return Ok(());
         }
         let changed = Kind::SessionChanged {
-            model: model.clone(),
-            route: new_route.clone(),
+            model,
+            route: new_route,
             title,
             approval,
             tainted: false,
             context: None,
         };
         let draft = Draft::new(None, Author::User, changed);
-        let kept = open.log.append(vec![draft]).await.map_err(refusal)?;
-        self.parts.projector.mark(&open.log);
-        open.approval = approval.or(open.approval);
-        if let Some(model) = model {
-            open.has_model(new_route.unwrap_or(model), &kept);
-        }
-        Ok(())
+        let kept = open.keep(vec![draft], None).await;
+        kept.map(drop).map_err(refusal)
     }
 
     /// Ends a turn that never began.
@@ -362,7 +352,7 @@ impl Mailbox {
             bill: Bill::default(),
         };
         let open = self.open.as_ref();
-        let own = open.map_or_else(master, |open| open.log.own().clone());
+        let own = open.map_or_else(master, |open| open.session.log.own().clone());
         self.record(turn, &own, vec![kind]).await
     }
 
@@ -387,47 +377,23 @@ impl Mailbox {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let redactor = redact::own();
-        let draft = |(author, mut kind)| {
-            redactor.redact_kind(&mut kind);
-            Draft {
-                agent: Some(agent.clone()),
-                ..Draft::new(Some(turn.clone()), author, kind)
-            }
-        };
+        let draft = |(author, kind)| Draft::new(Some(turn.clone()), author, kind).of(agent);
         let (result, drafted) = result.unzip();
-        let drafts: Vec<_> = facts.into_iter().map(draft).chain(drafted).collect();
-        let is_end = |draft: &Draft| matches!(draft.kind, Kind::TurnFinished { .. });
-        let is_end = drafts.iter().any(is_end);
-        let kept = open.log.append(drafts).await?;
-        self.parts.purses.note(&kept);
-        self.parts.projector.mark(&open.log);
-        if is_end {
-            self.parts.open_calls.forget(&self.id, turn);
-        }
-        if let Some(transcript) = open.transcript_of(turn, agent) {
-            let of_turn = kept
-                .iter()
-                .filter(|event| event.turn.as_ref() == Some(turn));
-            of_turn.for_each(|event| transcript.take(event));
-        }
+        let drafts = facts.into_iter().map(draft).chain(drafted).collect();
+        open.keep(drafts, Some((turn, agent))).await?;
         open.queue_result(result);
-        open.weigh();
         Ok(())
     }
 }
 
 impl OpenSession {
-    fn new(log: Log, model: String, system_prompt: Option<SystemPrompt>) -> Self {
+    fn new(session: Session, model: String, system_prompt: Option<SystemPrompt>) -> Self {
         Self {
-            log,
+            session,
             model,
             system_prompt,
             approval: None,
-            queue: Queue::default(),
             live: LiveTurns::default(),
-            slots: Slots::default(),
-            taint: Arc::default(),
             transcript: Transcript::default(),
             as_begun: Transcript::default(),
             model_at: Seq::default(),
@@ -443,16 +409,70 @@ impl OpenSession {
         let conversation = (!self.live.root_runs()).then(|| self.transcript.bytes() + below);
         let prompt = self.system_prompt.as_ref();
         let prompt = prompt.map_or(0, |prompt| prompt.as_str().len());
-        self.log
-            .has(conversation, Some(self.queue.bytes() + prompt));
+        self.session
+            .log
+            .has(conversation, Some(self.session.queue.bytes() + prompt));
     }
 
-    /// Sets the route to the session's model from these events on, and forgets the context limit of
-    /// the old model.
-    fn has_model(&mut self, model: String, kept: &[Arc<Event>]) {
-        self.model = model;
-        self.model_at = kept.first().map_or(self.model_at, |event| event.seq);
-        self.transcript.forget_limit(self.model_at);
+    /// Keeps facts, of which some may be about a turn that does not run; then what the mailbox alone
+    /// has of them follows.
+    ///
+    /// # Errors
+    /// [`Broken`]; nothing was kept then.
+    async fn keep(
+        &mut self,
+        drafts: Vec<Draft>,
+        about: Option<(&TurnId, &AgentPath)>,
+    ) -> Result<Vec<Arc<Event>>, Broken> {
+        let (live, transcript) = (&mut self.live, &mut self.transcript);
+        let about = about.map(|(turn_id, agent)| About {
+            turn_id,
+            agent,
+            turn: None,
+            transcript: if agent.depth() == 0 {
+                Some(transcript)
+            } else {
+                live.get_mut(turn_id).map(|live| &mut live.transcript)
+            },
+        });
+        let kept = self.session.keep(drafts, about).await?;
+        self.follow(&kept);
+        Ok(kept)
+    }
+
+    /// Takes in what kept events say about the session, and notes what it weighs then.
+    fn follow(&mut self, kept: &[Arc<Event>]) {
+        self.note_joined();
+        let before = kept.first().map(|event| Seq(event.seq.0 - 1));
+        for event in kept {
+            match &event.kind {
+                Kind::SessionChanged {
+                    model,
+                    route,
+                    approval,
+                    ..
+                } => {
+                    self.approval = approval.or(self.approval);
+                    if let Some(model) = route.as_ref().or(model.as_ref()) {
+                        // The context limit of the old model is forgotten.
+                        self.model.clone_from(model);
+                        self.model_at = event.seq;
+                        self.transcript.forget_limit(self.model_at);
+                    }
+                }
+                Kind::MessageFinished { message, .. } if event.author == Author::User => {
+                    let turn = event.turn.clone().zip(before);
+                    turn.into_iter()
+                        .for_each(|(turn, before)| self.recent.remember(message, turn, before));
+                }
+                Kind::TurnUndone { .. } => {
+                    let turn = event.turn.as_ref();
+                    turn.into_iter().for_each(|turn| self.recent.forget(turn));
+                }
+                _ => {}
+            }
+        }
+        self.weigh();
     }
 
     /// Whether the end of a turn whose task is gone could not be kept yet.
@@ -461,17 +481,9 @@ impl OpenSession {
         self.live.find(is_stuck).is_some()
     }
 
-    /// What the model of a turn is shown, unless the turn runs.
-    fn transcript_of(&mut self, turn: &TurnId, agent: &AgentPath) -> Option<&mut Transcript> {
-        if agent.depth() == 0 {
-            return Some(&mut self.transcript);
-        }
-        self.live.get_mut(turn).map(|live| &mut live.transcript)
-    }
-
     /// Notes what has joined a turn since this was asked last.
     fn note_joined(&mut self) {
-        for joined in self.queue.joined() {
+        for joined in self.session.queue.joined() {
             self.recent.join(&joined);
         }
     }

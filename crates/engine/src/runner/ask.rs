@@ -14,6 +14,7 @@ use super::retry::Failure;
 use super::{Input, Runner, refuse_call, refuse_decision};
 use crate::answer::{self, Answer, Ending};
 use crate::context;
+use crate::log::Draft;
 
 /// How asking ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,8 +203,8 @@ impl Runner {
     /// Lets memory go of what was shown, when there is too much of that; no more is read before.
     /// Answers with who stops the turn meanwhile.
     async fn fold(&mut self) -> Result<Option<super::Reply>, Broken> {
-        while self.log.wants_folding()
-            && let Err(broken) = self.log.fold().await
+        while self.session.log.wants_folding()
+            && let Err(broken) = self.session.log.fold().await
         {
             if let Some(reply) = self.wait_for_room(broken).await? {
                 return Ok(Some(reply));
@@ -271,9 +272,16 @@ impl Runner {
     /// with who stops the turn meanwhile.
     async fn show(&mut self, live: Vec<Kind>) -> Result<Option<super::Reply>, Broken> {
         let drafts = live.into_iter();
-        let mut drafts: Vec<_> = drafts.map(|kind| self.draft(Author::Agent, kind)).collect();
+        // Keys were cut out over the borders of pieces.
+        let piece = |kind| Draft {
+            turn: Some(self.turn_id.clone()),
+            agent: Some(self.agent.clone()),
+            author: Author::Agent,
+            kind,
+        };
+        let mut drafts: Vec<_> = drafts.map(piece).collect();
         while !drafts.is_empty() {
-            let Err(refused) = self.log.live(drafts) else {
+            let Err(refused) = self.session.log.live(drafts) else {
                 self.has_room();
                 break;
             };

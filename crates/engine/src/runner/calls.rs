@@ -227,7 +227,7 @@ impl<'a> Calls<'a> {
             // A session that ends meanwhile finds it in the log again.
             drop(
                 self.runner
-                    .session
+                    .mailbox
                     .try_send(FromTurn::Born(Box::new(newborn))),
             );
         }
@@ -262,7 +262,7 @@ impl<'a> Calls<'a> {
                             tool,
                             grounds,
                             approved: None,
-                            tainted: self.runner.taint.is_tainted(),
+                            tainted: self.runner.session.taint.is_tainted(),
                         };
                         batch.admitted.push(start);
                         continue;
@@ -406,7 +406,7 @@ impl<'a> Calls<'a> {
         if matches!(start.grounds, Some(Grounds::Approval(_))) {
             // Who allows a call to a host names it.
             if let Some(address) = start.tool.host_address(call) {
-                self.runner.taint.name(&address);
+                self.runner.session.taint.name(&address);
             }
         }
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
@@ -479,7 +479,7 @@ impl<'a> Calls<'a> {
         }
         let (call, name, outcome) = (running.call, running.name, outcome.readable());
         if running.outside == Some(OutsideText::Search) {
-            self.runner.taint.find(&outcome);
+            self.runner.session.taint.find(&outcome);
         }
         if let Some(UiEvent { kind, payload }) = shown {
             let call = call.clone();

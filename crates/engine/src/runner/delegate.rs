@@ -70,13 +70,13 @@ impl Runner {
         if is_background && self.turn.bounds().spawned >= delegation::MAX_SPAWNED {
             return Err(delegation::too_long_a_chain());
         }
-        let (slot, taken) = self.slots.take(Some(self.turn_id.clone()));
+        let (slot, taken) = self.session.slots.take(Some(self.turn_id.clone()));
         let caller = Caller {
             agent: &self.definition,
             path: &self.agent,
             children: taken.of_turn,
             // What a child in the background has left takes its place until it begins a turn.
-            in_tree: taken.in_tree + self.results.results(),
+            in_tree: taken.in_tree + self.session.queue.results(),
             posted: self.turn.posted().map(AsRef::as_ref),
         };
         let agents = self.parts.agents.as_ref();
@@ -130,12 +130,8 @@ impl Runner {
         let first = (Author::Agent, first);
         let start = kinds.into_iter().map(|kind| (Author::System, kind));
         for (author, kind) in [first].into_iter().chain(start) {
-            self.pending.push(Draft {
-                turn: Some(turn.clone()),
-                agent: Some(agent.clone()),
-                author,
-                kind,
-            });
+            let draft = Draft::new(Some(turn.clone()), author, kind);
+            self.pending.push(draft.of(agent));
         }
     }
 

@@ -59,7 +59,7 @@ impl Runner {
         if self.stop != Stop::No && self.agent.depth() > 0 {
             // The next moment tells it again.
             drop(
-                self.session
+                self.mailbox
                     .try_send(FromTurn::EndNotKept(self.turn_id.clone())),
             );
         }

@@ -84,7 +84,7 @@ impl Runner {
 
     /// Who calls, for a call of this turn.
     pub(super) fn context_of(&self, call: &samovar_core::ToolCall) -> CallContext {
-        let (session, turn) = (self.log.session().clone(), self.turn_id.clone());
+        let (session, turn) = (self.session.log.session().clone(), self.turn_id.clone());
         let situation = self.turn.place().situation.as_ref();
         CallContext {
             posted: self.turn.posted().cloned(),

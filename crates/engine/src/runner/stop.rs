@@ -70,7 +70,7 @@ impl Runner {
         self.drop_unborn();
         let stopping = FromTurn::Stopping(self.turn_id.clone(), Box::new(cancel));
         // A session that ends meanwhile leaves both to the next start.
-        drop(self.session.try_send(stopping));
+        drop(self.mailbox.try_send(stopping));
     }
 
     /// Whether it waits for a child whose start is kept.

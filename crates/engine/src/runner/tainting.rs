@@ -1,19 +1,9 @@
 //! Text from outside comes into a session (TL-10).
 
-use std::sync::Arc;
-
-use samovar_core::{Author, Event, Kind};
+use samovar_core::{Author, Kind};
 
 use super::Runner;
-
-/// Whether an event says that text from outside may be in its session.
-pub(super) fn taints(event: &Arc<Event>) -> bool {
-    is_mark(&event.kind)
-}
-
-fn is_mark(kind: &Kind) -> bool {
-    matches!(kind, Kind::SessionChanged { tainted: true, .. })
-}
+use crate::keep::is_taint;
 
 impl Runner {
     /// What the person has open comes from outside.
@@ -26,8 +16,8 @@ impl Runner {
 
     /// Notes that text from outside may be in the session; before the text is (TL-10).
     pub(super) fn taint(&mut self) {
-        let is_noted = self.pending.iter().any(|draft| is_mark(&draft.kind));
-        if self.taint.taint() && !is_noted {
+        let is_noted = self.pending.iter().any(|draft| is_taint(&draft.kind));
+        if self.session.taint.taint() && !is_noted {
             let changed = Kind::SessionChanged {
                 model: None,
                 route: None,

@@ -220,7 +220,7 @@ impl OpenSession {
     /// Lets what a child in the background has left wait for its turn.
     pub(super) fn queue_result(&mut self, result: Option<Queued>) {
         if let Some(queued) = result {
-            self.queue.push(queued);
+            self.session.queue.push(queued);
             self.weigh();
         }
     }

@@ -130,7 +130,7 @@ impl Mailbox {
             planted!("cancelled-turn-continues", {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
             });
-            let next = open.queue.next();
+            let next = open.session.queue.next();
             let target = turn.map_or(CancelTarget::Running { next }, |_| CancelTarget::This);
             let is_last = false;
             let cancel = Cancel {
@@ -141,7 +141,7 @@ impl Mailbox {
             return self.forward(&live, Input::Cancel(cancel)).await;
         }
         // Taken out, it can neither begin nor join the turn that runs.
-        let taken = turn.map_or(Removal::Nothing, |turn| open.queue.take(&turn));
+        let taken = turn.map_or(Removal::Nothing, |turn| open.session.queue.take(&turn));
         let (at, queued) = match taken {
             Removal::Out(at, queued) => (at, queued),
             Removal::Joining => {
@@ -158,7 +158,7 @@ impl Mailbox {
         if ended.is_err()
             && let Some(open) = &mut self.open
         {
-            open.queue.put_back(at, queued);
+            open.session.queue.put_back(at, queued);
         }
         let stopped = ended.map(|()| Accepted::Cancelled { stopped: true });
         answer(reply, stopped.map_err(refusal));
@@ -167,7 +167,7 @@ impl Mailbox {
     /// Whether a message waits that is to end the turn which has begun.
     pub(super) fn is_interrupted(&self) -> bool {
         let open = self.open.as_ref();
-        open.is_some_and(|open| open.live.root().is_some() && open.queue.interrupts())
+        open.is_some_and(|open| open.live.root().is_some() && open.session.queue.interrupts())
     }
 
     /// Cancels the session's own turn without a caller waiting: for an interrupting message. A turn
@@ -302,7 +302,7 @@ impl Mailbox {
     /// What a turn had taken and could not keep waits again.
     fn take_back_steering(&self) {
         if let Some(open) = &self.open {
-            open.queue.give_back();
+            open.session.queue.give_back();
         }
     }
 
@@ -362,10 +362,15 @@ impl Mailbox {
         else {
             return Ok(turn);
         };
-        let (code, Some(first)) = (*code, open.log.first_of(turn_id)) else {
+        let (code, Some(first)) = (*code, open.session.log.first_of(turn_id)) else {
             return Ok(turn);
         };
-        let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await?;
+        let events = read_all(
+            &open.session.log,
+            Seq(first.0 - 1),
+            open.session.log.published(),
+        )
+        .await?;
         let of_turn = || {
             events
                 .iter()
@@ -445,12 +450,11 @@ impl Mailbox {
         let changes = self.parts.toolbox.changes();
         changes.forget_session(&self.id).await;
         let draft = Draft::new(None, Author::User, Kind::SessionClosed);
-        let kept = open.log.append(vec![draft]).await;
+        let kept = open.keep(vec![draft], None).await;
         let closing = std::mem::take(&mut open.closing);
         match kept {
             Ok(_) => {
-                self.last_head = open.log.published();
-                self.parts.projector.mark(&open.log);
+                self.last_head = open.session.log.published();
                 self.parts.damages.removed(&self.id);
                 for reply in closing {
                     answer(reply, Ok(Accepted::Closed));

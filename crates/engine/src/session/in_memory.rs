@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::children::FromTurns;
 use super::{Mailbox, OpenSession};
 use crate::context::Transcript;
+use crate::keep::Session;
 use crate::log::{Log, master};
 use crate::parts::Parts;
 use crate::projector::read_all;
@@ -44,7 +45,11 @@ impl Mailbox {
             stop,
         };
         let log = mailbox.new_log(master());
-        let mut open = OpenSession::new(log.clone(), model, None);
+        let mut open = OpenSession::new(
+            Session::new(mailbox.parts.clone(), log.clone()),
+            model,
+            None,
+        );
         let Conversation {
             before,
             messages,
@@ -52,7 +57,7 @@ impl Mailbox {
         } = conversation;
         if before > 0 || !messages.is_empty() {
             // What was written before, and after which text from outside, is not known.
-            open.taint.taint();
+            open.session.taint.taint();
         }
         open.transcript = Transcript::beginning_with(before, messages, limit, max);
         open.weigh();
@@ -66,9 +71,14 @@ impl Mailbox {
         let Some(open) = &mut self.open else { return };
         let mut transcript = open.as_begun.clone();
         if let Some(root) = open.live.root()
-            && let Some(first) = open.log.first_of(root)
+            && let Some(first) = open.session.log.first_of(root)
         {
-            let events = read_all(&open.log, Seq(first.0 - 1), open.log.published()).await;
+            let events = read_all(
+                &open.session.log,
+                Seq(first.0 - 1),
+                open.session.log.published(),
+            )
+            .await;
             // All of an open turn is in memory.
             let events = events.unwrap_or_default();
             let of_turn = |event: &&Arc<Event>| event.turn.as_ref() == Some(root);

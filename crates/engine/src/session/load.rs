@@ -18,6 +18,7 @@ use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
 use crate::budget;
 use crate::context::{self, Transcript};
+use crate::keep::Session;
 use crate::log::{Keeping, Log, LogStart, MASTER};
 use crate::parts::Parts;
 use crate::projection;
@@ -113,8 +114,13 @@ impl Mailbox {
             .await;
         let Some(open) = &self.open else { return };
         let current = open.live.root().cloned();
-        let from = self.parts.projector.position(open.log.number());
-        let newer = read_all(&open.log, from.unwrap_or_default(), open.log.published()).await;
+        let from = self.parts.projector.position(open.session.log.number());
+        let newer = read_all(
+            &open.session.log,
+            from.unwrap_or_default(),
+            open.session.log.published(),
+        )
+        .await;
         let read = match newer {
             Ok(newer) => self.transcript(&newer, current.as_ref()).await,
             Err(broken) => Err(broken),
@@ -185,13 +191,17 @@ impl Mailbox {
             self.parts.projector.forget(log.number());
             return Ok(Recalled::default());
         };
-        let mut open = OpenSession::new(log, row.route.unwrap_or(row.model), row.system_prompt);
+        let mut open = OpenSession::new(
+            Session::new(self.parts.clone(), log),
+            row.route.unwrap_or(row.model),
+            row.system_prompt,
+        );
         open.approval = row.approval;
         let tools = self.parts.toolbox.shelf();
         for (turn_id, agent, turn) in fold.turns {
             let waits = !fold.started.contains(&turn_id);
             if let Some(said) = fold.said.get(&turn_id).filter(|_| waits) {
-                open.queue.push(said.queued(turn_id));
+                open.session.queue.push(said.queued(turn_id));
                 continue;
             }
             let parent = parents.get(&turn_id).cloned();
@@ -202,8 +212,8 @@ impl Mailbox {
             }
             if !live.is_root() {
                 live.transcript = found.conversation_of(&turn_id, max);
-                open.taint.recall(&live.transcript, false, &tools);
-                live.slot = Some(open.slots.take(live.parent.clone()).0);
+                open.session.taint.recall(&live.transcript, false, &tools);
+                live.slot = Some(open.session.slots.take(live.parent.clone()).0);
             }
             if turn.is_parked() {
                 let open_calls = &self.parts.open_calls;
@@ -219,8 +229,8 @@ impl Mailbox {
         let cut = cut.find(|(_, live, _)| live.is_root());
         let current = open.live.root().or(cut.map(|(turn_id, ..)| turn_id));
         open.transcript = self.transcript(&found.newer(), current).await?;
-        open.taint.keep(row.tainted);
-        open.taint.recall(&open.transcript, true, &tools);
+        open.session.taint.keep(row.tainted);
+        open.session.taint.recall(&open.transcript, true, &tools);
         open.weigh();
         self.open = Some(open);
         Ok(recalled)

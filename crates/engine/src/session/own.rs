@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::post::Post;
 use super::{Mailbox, OpenSession};
 use crate::delegation;
+use crate::keep::Session;
 use crate::log::{Draft, MASTER};
 use crate::parts::{Parts, refusal};
 use crate::posted::Filling;
@@ -80,11 +81,14 @@ impl Mailbox {
             approval,
         };
         let draft = Draft::new(None, Author::User, opened);
-        log.append(vec![draft]).await.map_err(refusal)?;
         self.parts.projector.begin(&log, self.last_head);
-        self.parts.projector.mark(&log);
+        let session = Session::new(self.parts.clone(), log);
+        if let Err(broken) = session.keep(vec![draft], None).await {
+            self.parts.projector.forget(session.log.number());
+            return Err(refusal(broken));
+        }
         let model = route.unwrap_or(model);
-        let mut open = OpenSession::new(log, model, system_prompt);
+        let mut open = OpenSession::new(session, model, system_prompt);
         open.approval = approval;
         self.open = Some(open);
         Ok(())
@@ -123,7 +127,7 @@ impl Parts {
         open: &OpenSession,
         bounds: Bounds,
     ) -> Result<(Model, Arc<Agent>), (FaultCode, Error)> {
-        let agent = self.own_agent(open.log.own().name());
+        let agent = self.own_agent(open.session.log.own().name());
         let agent = agent.map_err(|error| (FaultCode::UnusableAgent, error))?;
         let model = self.models.find(&open.model).await;
         let priced = model.and_then(|model| {

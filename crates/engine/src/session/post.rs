@@ -19,6 +19,7 @@ use super::waking::waking;
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
 use crate::budget::Purse;
 use crate::delegation;
+use crate::keep::About;
 use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
@@ -66,9 +67,9 @@ impl Mailbox {
         if let Some(open) = self
             .open
             .as_ref()
-            .filter(|open| open.log.keeping() == Keeping::Durable)
+            .filter(|open| open.session.log.keeping() == Keeping::Durable)
         {
-            open.taint.hear(&post.text);
+            open.session.taint.hear(&post.text);
         }
         let Some(id) = post.id.clone() else {
             return self.accept(post).await;
@@ -105,7 +106,7 @@ impl Mailbox {
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
         // No provider could be used when the session was opened, or its log is older than routes.
         let new_route = model.route_beside(&open.model);
-        let routed = new_route.clone().map(|route| {
+        let routed = new_route.map(|route| {
             let changed = Kind::SessionChanged {
                 model: Some(open.model.clone()),
                 route: Some(route),
@@ -124,15 +125,9 @@ impl Mailbox {
         if let Some((kinds, _)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
-        let kept = open.log.append(drafts).await.map_err(refusal)?;
-        self.parts.projector.mark(&open.log);
-        if let Some(route) = new_route {
-            open.has_model(route, &kept);
-        }
-        open.note_joined();
+        let kept = open.keep(drafts, None).await.map_err(refusal)?;
         let first = kept.first().map(|event| Seq(event.seq.0 - 1));
         let after = first.unwrap_or_default();
-        open.recent.remember(&message, turn.clone(), after);
         let posted = Accepted::Posted {
             message: message.id.clone(),
             turn: turn.clone(),
@@ -141,7 +136,7 @@ impl Mailbox {
         if let Some((_, state)) = begun {
             self.spawn(turn, message, state, model);
         } else {
-            open.queue.push(Queued {
+            open.session.queue.push(Queued {
                 turn,
                 message,
                 bounds,
@@ -161,14 +156,14 @@ impl Mailbox {
         if self.parts.stopping.is_cancelled() || !self.parts.settings.recovery.runs_turns() {
             return; // The next start begins them.
         }
-        while let Some(queued) = self.open.as_ref().and_then(|open| open.queue.pop()) {
+        while let Some(queued) = self.open.as_ref().and_then(|open| open.session.queue.pop()) {
             match self.start(&queued).await {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(broken) if broken.may_pass() => {
                     tracing::debug!(session = %self.id, %broken, "a message waits for room");
                     if let Some(open) = &mut self.open {
-                        open.queue.put_back(0, queued);
+                        open.session.queue.put_back(0, queued);
                         open.waits_for_room = true;
                     }
                     return;
@@ -177,7 +172,7 @@ impl Mailbox {
                     tracing::error!(session = %self.id, %broken, "a turn could not be started");
                     if let Some(open) = &mut self.open {
                         let stuck = LiveState::Stuck(FaultCode::StoreFailed);
-                        let own = open.log.own().clone();
+                        let own = open.session.log.own().clone();
                         open.live.put(queued.turn, Live::root(&own, stuck));
                     }
                     return;
@@ -191,7 +186,7 @@ impl Mailbox {
         let Some(open) = &self.open else {
             return Ok(false);
         };
-        let own = open.log.own().clone();
+        let own = open.session.log.own().clone();
         let (model, agent) = match self.parts.equip(open, queued.bounds).await {
             Ok(equipped) => equipped,
             Err((code, error)) => {
@@ -219,7 +214,7 @@ impl Mailbox {
             open.as_begun = open.transcript.clone();
         }
         open.weigh();
-        let mut live = Live::root(open.log.own(), LiveState::Left);
+        let mut live = Live::root(open.session.log.own(), LiveState::Left);
         let (budget, now) = (turn.limits().budget, self.parts.clock.now());
         live.purse = self.parts.purses.open(&turn_id, budget, now);
         self.spawn_runner(turn_id, live, turn, model, None);
@@ -237,7 +232,10 @@ impl Mailbox {
         let Some(open) = &mut self.open else { return };
         let (sender, inbox) = mpsc::channel(MAX_INPUTS + KEPT_INPUTS);
         let (transcript, queue) = if live.is_root() {
-            (std::mem::take(&mut open.transcript), open.queue.clone())
+            (
+                std::mem::take(&mut open.transcript),
+                open.session.queue.clone(),
+            )
         } else {
             // What people say is for the session's own agent.
             (std::mem::take(&mut live.transcript), Queue::default())
@@ -245,7 +243,7 @@ impl Mailbox {
         let definition = turn.place().definition.clone();
         let runner = Runner {
             parts: self.parts.clone(),
-            log: open.log.clone(),
+            session: open.session.clone(),
             turn_id: turn_id.clone(),
             told: Told {
                 session: open.system_prompt.clone().filter(|_| is_told(&live.agent)),
@@ -254,14 +252,11 @@ impl Mailbox {
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
             parent: transcript.parent().cloned().filter(|_| !live.is_root()),
-            session: self.from_turns.sender(),
-            slots: open.slots.clone(),
-            taint: open.taint.clone(),
+            mailbox: self.from_turns.sender(),
             purse: live.purse.clone(),
             turn,
             model,
             transcript,
-            results: open.queue.clone(),
             held: (!live.is_root()).then(|| self.parts.memory.share()),
             inbox,
             queue,
@@ -300,49 +295,39 @@ impl Mailbox {
                 return open.live.put(turn_id, live);
             }
         };
+        let draft =
+            |(author, kind)| Draft::new(Some(turn_id.clone()), author, kind).of(&live.agent);
+        let mut drafts: Vec<_> = facts.into_iter().map(draft).collect();
         let mut ahead = Turn::clone(turn);
-        for (_, kind) in &facts {
-            ahead.apply(kind);
-        }
+        drafts.iter().for_each(|draft| ahead.apply(&draft.kind));
         let last = delegation::last_said(live.transcript.messages());
         let result = self
             .parts
             .result_of(&turn_id, &live.agent, &ahead, last, &[]);
         let (result, drafted) = result.unzip();
-        let draft = |(author, kind)| Draft {
-            agent: Some(live.agent.clone()),
-            ..Draft::new(Some(turn_id.clone()), author, kind)
-        };
-        let drafts = facts.into_iter().map(draft).chain(drafted).collect();
-        let events = match open.log.append(drafts).await {
-            Ok(events) => events,
-            Err(broken) => {
-                live.due.extend(due.filter(|_| broken.may_pass()));
-                open.live.put(turn_id, live);
-                if let (Some(reply), _) = told {
-                    answer(reply, Err(refusal(broken.clone())));
-                }
-                return self.give_up_closing(&broken);
-            }
-        };
-        self.parts.purses.note(&events);
-        self.parts.projector.mark(&open.log);
+        drafts.extend(drafted);
         let transcript = if live.agent.depth() == 0 {
             &mut open.transcript
         } else {
             &mut live.transcript
         };
-        let of_turn = events
-            .iter()
-            .filter(|event| event.turn.as_ref() == Some(&turn_id));
-        for event in of_turn {
-            turn.apply(&event.kind);
-            transcript.take(event);
+        let about = About {
+            turn_id: &turn_id,
+            agent: &live.agent,
+            turn: Some(&ahead),
+            transcript: Some(transcript),
+        };
+        if let Err(broken) = open.session.keep(drafts, Some(about)).await {
+            live.due.extend(due.filter(|_| broken.may_pass()));
+            open.live.put(turn_id, live);
+            if let (Some(reply), _) = told {
+                answer(reply, Err(refusal(broken.clone())));
+            }
+            return self.give_up_closing(&broken);
         }
+        **turn = ahead;
         open.queue_result(result);
         open.weigh();
-        let open_calls = &self.parts.open_calls;
-        open_calls.note(&self.id, &turn_id, &live.agent, turn);
         let next = turn.next();
         if let (Some(reply), accepted) = told {
             answer(reply, Ok(accepted));
@@ -400,16 +385,16 @@ impl Mailbox {
 impl OpenSession {
     /// Whether a message begins its turn at once.
     pub(super) fn is_free(&self) -> bool {
-        self.live.root().is_none() && self.queue.is_empty()
+        self.live.root().is_none() && self.session.queue.is_empty()
     }
 
     fn check(&self, delivery: Delivery, max_queue: usize) -> Result<(), Error> {
         if delivery == Delivery::Reject && !self.is_free() {
-            let why = locale::session::busy(self.log.session());
+            let why = locale::session::busy(self.session.log.session());
             return Err(Error::new(Code::SessionBusy, why));
         }
         // What children have left waits without a place of its own: they are bounded.
-        let waiting = self.queue.len() - self.queue.results();
+        let waiting = self.session.queue.len() - self.session.queue.results();
         if waiting >= max_queue {
             let why = locale::session::messages_wait(waiting as u64);
             return Err(Error::new(Code::Busy, why));

@@ -214,12 +214,12 @@ impl Mailbox {
         let Some(open) = &self.open else {
             return Ok(Vec::new());
         };
-        let Some(first) = open.log.first_of(turn_id) else {
+        let Some(first) = open.session.log.first_of(turn_id) else {
             return Ok(Vec::new());
         };
-        let (after, to) = (Seq(first.0 - 1), open.log.published());
+        let (after, to) = (Seq(first.0 - 1), open.session.log.published());
         let is_of_turn = |event: &Event| event.turn.as_ref() == Some(turn_id);
-        read_those(&open.log, after, to, is_of_turn).await
+        read_those(&open.session.log, after, to, is_of_turn).await
     }
 
     /// Whether a turn that was cut waits for nothing but room.

@@ -52,13 +52,13 @@ impl Mailbox {
             .as_ref()
             .is_some_and(|files| !files.restored.is_empty());
         let missing = self.missing();
-        let open = self.open.as_ref().ok_or(missing)?;
+        let open = self.open.as_mut().ok_or(missing)?;
         let undone = Kind::TurnUndone {
             below: last.below,
             messages: last.messages,
         };
         let draft = Draft::new(Some(last.turn.clone()), Author::User, undone);
-        let kept = open.log.append(vec![draft]).await.map_err(|broken| {
+        let kept = open.keep(vec![draft], None).await.map_err(|broken| {
             let refused = refusal(broken);
             if has_restored {
                 let why = locale::undo::turn_not_saved(&refused.message);
@@ -66,7 +66,6 @@ impl Mailbox {
             }
             refused
         })?;
-        self.parts.projector.mark(&open.log);
         // What was taken back is never shown again, even if nothing can be read in its place.
         let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");
@@ -75,7 +74,6 @@ impl Mailbox {
         if let Some(open) = &mut self.open {
             open.transcript = transcript;
             open.weigh();
-            open.recent.forget(&last.turn);
         }
         let changes = self.parts.toolbox.changes();
         changes.forget(&self.id, &turns).await;
@@ -95,7 +93,7 @@ impl Mailbox {
     async fn last_turn(&self) -> Result<LastTurn, Error> {
         let open = self.open.as_ref().filter(|open| open.closing.is_empty());
         let open = open.ok_or_else(|| self.missing())?;
-        if !open.live.is_empty() || !open.queue.is_empty() {
+        if !open.live.is_empty() || !open.session.queue.is_empty() {
             let why = locale::session::busy(&self.id);
             return Err(Error::new(Code::SessionBusy, why));
         }

@@ -142,6 +142,16 @@ pub const POINTS: &[Point] = &[
         "deltas are about to move from memory and spool to the journal",
     ),
     point(Run, "fold.after", "the deltas are in the journal"),
+    point(
+        Run,
+        "keep.kept",
+        "facts are kept and shown, and nothing followed",
+    ),
+    point(
+        Run,
+        "keep.followed",
+        "everything followed, and no one was answered",
+    ),
     point(Run, "answer.before", "a whole answer is about to be kept"),
     point(Run, "answer.after", "the answer is kept, and not shown"),
     point(

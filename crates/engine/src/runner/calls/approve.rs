@@ -62,7 +62,7 @@ impl Calls<'_> {
         let allowed = Allowed {
             grants: runner.turn.grants(),
             mode: runner.turn.place().mode().map(|mode| mode.name.as_str()),
-            taint: Some(&runner.taint),
+            taint: Some(&runner.session.taint),
         };
         let is_unattended = runner.turn.has_no_input() || runner.parts.settings.is_unattended;
         let verdict = tool.judge(call, level, &runner.parts.settings, &allowed);
@@ -110,7 +110,7 @@ impl Calls<'_> {
             identity: tool.identity().map(str::to_owned),
             foreseen: preview.foreseen,
             preview: preview.text.or_else(|| target(tool)),
-            grant: tool.grant(call, &parts.settings.policy, &self.runner.taint),
+            grant: tool.grant(call, &parts.settings.policy, &self.runner.session.taint),
         };
         self.runner.note(Kind::ApprovalAsked {
             call: call.id.clone(),

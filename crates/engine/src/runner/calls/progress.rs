@@ -64,7 +64,7 @@ impl Calls<'_> {
             progress.note = note.map(|note| redact::Tail::default().push(&redact::own(), note));
         }
         let draft = self.runner.draft(Author::System, kind);
-        let log = &self.runner.log;
+        let log = &self.runner.session.log;
         if let Err(refused) = log.live(vec![draft]) {
             tracing::debug!(why = %refused.why, "the progress of a call is not shown");
         }
