@@ -2,172 +2,41 @@
 
 use std::sync::Arc;
 
-use samovar_core::approval::{Answer, EXPIRED};
+use samovar_core::approval::Answer;
 use samovar_core::{
-    Accepted, Agent, AgentPath, ApprovalId, Author, Broken, CallId, Closer, Code, ContextLimit,
-    Error, Kind, Message, MessageId, Millis, Model, Outcome, Prompt, ToolCall, ToolSpec, TurnId,
+    Accepted, ApprovalId, Author, Broken, CallId, Closer, ContextLimit, Error, Kind, Message,
+    MessageId, Millis, Outcome, Prompt, ToolCall, ToolSpec,
 };
-use samovar_locale as locale;
-use tokio::sync::{mpsc, oneshot};
 
 use self::ask::AskEnd;
 use self::calls::Calls;
-use self::layers::Told;
-pub(crate) use self::stop::Stop;
-use crate::budget::Purse;
-use crate::context::Transcript;
-use crate::keep::{About, Session};
+use crate::keep::About;
 use crate::log::Draft;
-use crate::memory::Held;
-use crate::parts::{Parts, refusal};
-use crate::queue::{Queue, Queued};
-use crate::turn::{Step, Turn};
+use crate::parts::refusal;
+use crate::turn::Step;
 use crate::{delegation, posted};
 
 mod ask;
 mod budget;
 mod calls;
 mod delegate;
+mod inbox;
 mod keep;
 pub(crate) mod layers;
 mod recovery;
 mod retry;
+mod state;
 mod stop;
 mod tainting;
 mod windows;
 
 pub(crate) use budget::unbudgeted;
-pub(crate) use delegate::Newborn;
-pub(crate) use recovery::Continuation;
+pub(crate) use inbox::{
+    Cancel, CancelTarget, FromTurn, Input, Newborn, Reply, answer, decider, not_asked, not_open,
+    refuse_call, refuse_decision,
+};
 pub(crate) use retry::RetryTime;
-
-/// What reaches a turn while it runs.
-pub(crate) enum Input {
-    /// Close a call: for a client, which hears whether that was accepted, or at a child's end.
-    Settle(CallId, Outcome, Option<Reply>),
-    /// A person's decision about a call.
-    Decide(ApprovalId, Answer, Reply),
-    /// Stop, after those that the turn waits for.
-    Cancel(Cancel),
-}
-
-/// What a turn sends to its session while it runs. Small, because every session in memory has places
-/// for 32 of them.
-pub(crate) enum FromTurn {
-    /// A child that is to run.
-    Born(Box<Newborn>),
-    /// It is to be stopped, and has children that come first.
-    Stopping(TurnId, Box<Cancel>),
-    /// It has stopped, and there is no room to keep that.
-    EndNotKept(TurnId),
-}
-
-const _: () = assert!(size_of::<FromTurn>() <= 32);
-
-/// A wish to stop a turn.
-pub(crate) struct Cancel {
-    pub(crate) target: CancelTarget,
-    pub(crate) reply: Reply,
-    /// Whether those that the turn waited for are over.
-    pub(crate) is_last: bool,
-}
-
-impl Cancel {
-    /// One that no client waits for.
-    pub(crate) fn unasked() -> Self {
-        let (reply, _) = oneshot::channel();
-        Self {
-            target: CancelTarget::This,
-            reply,
-            is_last: false,
-        }
-    }
-}
-
-/// The turn that a cancel means.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CancelTarget {
-    /// The turn that it was sent to, and no other.
-    This,
-    /// Whichever runs.
-    Running {
-        /// The turn that waited behind it at that time.
-        next: Option<TurnId>,
-    },
-}
-
-/// How the sender of a command hears whether it was accepted.
-pub(crate) type Reply = oneshot::Sender<Result<Accepted, Error>>;
-
-/// The end of a run, with what the session's mailbox needs back.
-pub(crate) struct FinishedRun {
-    pub(crate) turn_id: TurnId,
-    pub(crate) turn: Turn,
-    pub(crate) transcript: Transcript,
-    /// What was sent to the turn and not read.
-    pub(crate) leftover: Vec<Input>,
-    /// Whether it is over because somebody stopped it.
-    pub(crate) was_stopped: bool,
-    pub(crate) how: RunEnd,
-    /// What a child in the background has left.
-    pub(crate) result: Option<Queued>,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RunEnd {
-    /// The turn is over.
-    Finished,
-    /// Everything that is open is open on somebody outside.
-    Parked,
-    /// The server stops, and the next start goes on with it.
-    Left,
-    /// An event could not be kept; the log knows less than the turn did.
-    Broken(Broken),
-}
-
-/// Runs one turn until it is over or parks.
-pub(crate) struct Runner {
-    pub(crate) parts: Arc<Parts>,
-    pub(crate) session: Session,
-    pub(crate) turn_id: TurnId,
-    pub(crate) agent: AgentPath,
-    /// What its agent may do.
-    pub(crate) definition: Arc<Agent>,
-    /// What its agent is told besides its own prompt.
-    pub(crate) told: Told,
-    /// The message with the call that a child answers.
-    pub(crate) parent: Option<MessageId>,
-    /// The way to its session.
-    pub(crate) mailbox: mpsc::Sender<FromTurn>,
-    /// The account of its tree, if that has a budget.
-    pub(crate) purse: Option<Purse>,
-    pub(crate) turn: Turn,
-    pub(crate) model: Model,
-    pub(crate) transcript: Transcript,
-    /// What a child's conversation takes of the budget for memory.
-    pub(crate) held: Option<Held>,
-    pub(crate) inbox: mpsc::Receiver<Input>,
-    /// The messages that wait meanwhile; some of them are to join this turn.
-    pub(crate) queue: Queue,
-    /// Set when a stop of the server cut the turn, until the world has answered it again.
-    pub(crate) continuation: Option<Continuation>,
-    pub(crate) patience: RetryTime,
-    /// The estimated size of the prompt that is asked, where the model's window is known.
-    pub(crate) asked: Option<u64>,
-    /// Facts that are not kept yet. They are before anything touches the world.
-    pub(crate) pending: Vec<Draft>,
-    /// Who is told once the turn's end is kept.
-    pub(crate) stopped_for: Vec<Reply>,
-    /// Whether somebody has stopped it.
-    pub(crate) stop: Stop,
-    /// Whether it is to be stopped once its children are over: nothing of it begins any more.
-    pub(crate) is_stopping: bool,
-    /// What it has left, if it is a child in the background.
-    pub(crate) result: Option<Queued>,
-    /// Whether what was to be kept last had no room.
-    pub(crate) is_waiting: bool,
-}
+pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner, Stop};
 
 impl Runner {
     /// Runs the turn.
@@ -472,45 +341,5 @@ fn stopped(how: &RunEnd, is_stopped: bool) -> Result<Accepted, Error> {
         }),
         RunEnd::Parked | RunEnd::Left => Ok(Accepted::Cancelled { stopped: false }),
         RunEnd::Broken(broken) => Err(refusal(broken.clone())),
-    }
-}
-
-/// Tells the sender of a command; one that went away does not need to hear it.
-pub(crate) fn answer(reply: Reply, what: Result<Accepted, Error>) {
-    if reply.send(what).is_err() {
-        tracing::debug!("the sender of a command did not wait for its answer");
-    }
-}
-
-/// The refusal of a settlement.
-pub(crate) fn not_open(call: &CallId) -> Error {
-    let why = locale::call::not_open(call);
-    Error::new(Code::UnknownCall, why)
-}
-
-/// Who causes the facts of a decision.
-pub(crate) fn decider(given: &Answer) -> Author {
-    if given.by == EXPIRED {
-        Author::System
-    } else {
-        Author::User
-    }
-}
-
-/// The refusal of a decision that no call waits for.
-pub(crate) fn not_asked(approval: &ApprovalId) -> Error {
-    let why = locale::approval::unknown(locale::quoted(approval.as_str()));
-    Error::new(Code::UnknownApproval, why)
-}
-
-/// Refuses a decision.
-pub(crate) fn refuse_decision(approval: &ApprovalId, reply: Reply) {
-    answer(reply, Err(not_asked(approval)));
-}
-
-/// Refuses to close a call.
-pub(crate) fn refuse_call(call: &CallId, reply: Option<Reply>) {
-    if let Some(reply) = reply {
-        answer(reply, Err(not_open(call)));
     }
 }

@@ -10,8 +10,9 @@ use samovar_locale as locale;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use super::inbox::{Input, refuse_call, refuse_decision};
 use super::retry::Failure;
-use super::{Input, Runner, refuse_call, refuse_decision};
+use super::state::Runner;
 use crate::answer::{self, Answer, Ending};
 use crate::context;
 use crate::log::Draft;
@@ -32,7 +33,7 @@ enum ReadEnd {
     /// Its server failed.
     Failed(Failure),
     /// Somebody stopped the turn.
-    Stopped(super::Reply),
+    Stopped(super::inbox::Reply),
     /// The time of the budget is over.
     Late,
 }
@@ -137,7 +138,9 @@ impl Runner {
     ///
     /// # Errors
     /// A stop of the turn, with the reply that it waits for.
-    async fn wait_for_place(&mut self) -> Result<Option<OwnedSemaphorePermit>, super::Reply> {
+    async fn wait_for_place(
+        &mut self,
+    ) -> Result<Option<OwnedSemaphorePermit>, super::inbox::Reply> {
         let mut place = std::pin::pin!(self.parts.asking.clone().acquire_owned());
         loop {
             // Both are safe to drop halfway: the place in the line is kept, a channel its items.
@@ -202,7 +205,7 @@ impl Runner {
 
     /// Lets memory go of what was shown, when there is too much of that; no more is read before.
     /// Answers with who stops the turn meanwhile.
-    async fn fold(&mut self) -> Result<Option<super::Reply>, Broken> {
+    async fn fold(&mut self) -> Result<Option<super::inbox::Reply>, Broken> {
         while self.session.log.wants_folding()
             && let Err(broken) = self.session.log.fold().await
         {
@@ -270,7 +273,7 @@ impl Runner {
 
     /// Keeps and shows what one read brought; the next read waits until there is room for it. Answers
     /// with who stops the turn meanwhile.
-    async fn show(&mut self, live: Vec<Kind>) -> Result<Option<super::Reply>, Broken> {
+    async fn show(&mut self, live: Vec<Kind>) -> Result<Option<super::inbox::Reply>, Broken> {
         let drafts = live.into_iter();
         // Keys were cut out over the borders of pieces.
         let piece = |kind| Draft {

@@ -9,7 +9,7 @@ use samovar_core::{
     Quote, TurnId, planted,
 };
 
-use super::Runner;
+use super::state::Runner;
 use crate::budget::{Ask, Purse};
 use crate::context;
 use crate::delegation::Refusal;

@@ -15,7 +15,8 @@ use samovar_core::{
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::{FromTurn, Input, Newborn, Runner};
+use super::inbox::{FromTurn, Input, Newborn};
+use super::state::Runner;
 use crate::edges;
 use crate::gate;
 use crate::toolbox::{CurrentTools, Tool, outcome_of};

@@ -9,29 +9,13 @@ use samovar_core::{
 };
 use serde_json::json;
 
-use super::Runner;
-use crate::budget::Purse;
+use super::inbox::Newborn;
+use super::state::Runner;
 use crate::delegation::{self, Caller, Order, Refusal};
 use crate::gate;
 use crate::log::Draft;
 use crate::posted::Filling;
-use crate::slots::Slot;
-use crate::turn::{Place, Turn};
-
-/// A child whose start is kept and which is to run.
-pub(crate) struct Newborn {
-    pub(crate) turn_id: TurnId,
-    pub(crate) agent: AgentPath,
-    /// The turn that called it.
-    pub(crate) parent: TurnId,
-    pub(crate) turn: Turn,
-    pub(crate) model: Model,
-    /// The message that it begins with.
-    pub(crate) said: Arc<Message>,
-    pub(crate) slot: Slot,
-    /// The account that it draws from.
-    pub(crate) purse: Option<Purse>,
-}
+use crate::turn::Place;
 
 impl Runner {
     /// Admits a call that another agent is to answer, and notes its start and that of the child.

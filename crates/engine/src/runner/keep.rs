@@ -4,7 +4,8 @@
 use samovar_core::{Broken, Code, Error, Kind};
 use samovar_locale as locale;
 
-use super::{FromTurn, Input, Reply, Runner, Stop, answer};
+use super::inbox::{FromTurn, Input, Reply, answer};
+use super::state::{Runner, Stop};
 use crate::log::Draft;
 use crate::parts::refusal;
 

@@ -7,10 +7,9 @@ use futures_util::future::join_all;
 use samovar_core::{
     Author, Broken, CallContext, CallId, Effect, Kind, Outcome, Probed, failpoint, planted,
 };
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Input, Runner};
-use crate::recovered::OpenDecision;
+use super::inbox::Input;
+use super::state::Runner;
 use crate::toolbox::CurrentTools;
 use crate::turn::{InterruptedCall, unknown};
 
@@ -19,16 +18,6 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a call's outcome is unknown, for the model.
 const CUT: &str = "the server stopped while this call ran, so it may have happened or not";
-
-/// What a turn needs that goes on after a stop of the server.
-pub(crate) struct Continuation {
-    /// How many times it went on in a row, this one included.
-    pub(crate) in_a_row: u32,
-    /// Given back once the world has answered, so that another turn may take up its work.
-    pub(crate) _room: OwnedSemaphorePermit,
-    /// Given back once it is decided about every call that had begun.
-    pub(crate) undecided: Option<OpenDecision>,
-}
 
 impl Runner {
     /// Decides about every call that had begun, and notes that the turn goes on. All of it is kept

@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::ask::AskEnd;
-use super::{Input, Runner, refuse_call, refuse_decision};
+use super::inbox::{Input, refuse_call, refuse_decision};
+use super::state::Runner;
 use crate::answer::{self, Answer, Ending};
 use crate::settings::Retry;
 use crate::turn::Step;

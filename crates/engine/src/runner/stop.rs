@@ -4,19 +4,9 @@ use std::future::pending;
 
 use samovar_core::{Broken, CallId, Closer, Kind};
 
-use super::{Cancel, FromTurn, Input, Runner};
+use super::inbox::{Cancel, FromTurn, Input};
+use super::state::Runner;
 use crate::log::Draft;
-
-/// Whether a client stopped a turn, and in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// No.
-    No,
-    /// Yes, and so it ended.
-    InTime,
-    /// It was over by itself, and only its end was not kept yet.
-    TooLate,
-}
 
 impl Runner {
     /// Ends the turn at a client's or its session's wish; one that waits for children ends after them.

@@ -2,7 +2,7 @@
 
 use samovar_core::{Author, Kind};
 
-use super::Runner;
+use super::state::Runner;
 use crate::keep::is_taint;
 
 impl Runner {

@@ -5,7 +5,7 @@ use samovar_core::provider::ContextNumbers;
 use samovar_core::{Author, ContextLimit, Kind, LimitSource, Prompt, Usage};
 use samovar_locale as locale;
 
-use super::Runner;
+use super::state::Runner;
 use crate::context;
 
 impl Runner {

@@ -1,0 +1,110 @@
+//! A turn that runs: what it has, and what it leaves at its end.
+
+use std::sync::Arc;
+
+use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, TurnId};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::inbox::{FromTurn, Input, Reply};
+use super::layers::Told;
+use super::retry::RetryTime;
+use crate::budget::Purse;
+use crate::context::Transcript;
+use crate::keep::Session;
+use crate::log::Draft;
+use crate::memory::Held;
+use crate::parts::Parts;
+use crate::queue::{Queue, Queued};
+use crate::recovered::OpenDecision;
+use crate::turn::Turn;
+
+/// The end of a run, with what the session's mailbox needs back.
+pub(crate) struct FinishedRun {
+    pub(crate) turn_id: TurnId,
+    pub(crate) turn: Turn,
+    pub(crate) transcript: Transcript,
+    /// What was sent to the turn and not read.
+    pub(crate) leftover: Vec<Input>,
+    /// Whether it is over because somebody stopped it.
+    pub(crate) was_stopped: bool,
+    pub(crate) how: RunEnd,
+    /// What a child in the background has left.
+    pub(crate) result: Option<Queued>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RunEnd {
+    /// The turn is over.
+    Finished,
+    /// Everything that is open is open on somebody outside.
+    Parked,
+    /// The server stops, and the next start goes on with it.
+    Left,
+    /// An event could not be kept; the log knows less than the turn did.
+    Broken(Broken),
+}
+
+/// Runs one turn until it is over or parks.
+pub(crate) struct Runner {
+    pub(crate) parts: Arc<Parts>,
+    pub(crate) session: Session,
+    pub(crate) turn_id: TurnId,
+    pub(crate) agent: AgentPath,
+    /// What its agent may do.
+    pub(crate) definition: Arc<Agent>,
+    /// What its agent is told besides its own prompt.
+    pub(crate) told: Told,
+    /// The message with the call that a child answers.
+    pub(crate) parent: Option<MessageId>,
+    /// The way to its session.
+    pub(crate) mailbox: mpsc::Sender<FromTurn>,
+    /// The account of its tree, if that has a budget.
+    pub(crate) purse: Option<Purse>,
+    pub(crate) turn: Turn,
+    pub(crate) model: Model,
+    pub(crate) transcript: Transcript,
+    /// What a child's conversation takes of the budget for memory.
+    pub(crate) held: Option<Held>,
+    pub(crate) inbox: mpsc::Receiver<Input>,
+    /// The messages that wait meanwhile; some of them are to join this turn.
+    pub(crate) queue: Queue,
+    /// Set when a stop of the server cut the turn, until the world has answered it again.
+    pub(crate) continuation: Option<Continuation>,
+    pub(crate) patience: RetryTime,
+    /// The estimated size of the prompt that is asked, where the model's window is known.
+    pub(crate) asked: Option<u64>,
+    /// Facts that are not kept yet. They are before anything touches the world.
+    pub(crate) pending: Vec<Draft>,
+    /// Who is told once the turn's end is kept.
+    pub(crate) stopped_for: Vec<Reply>,
+    /// Whether somebody has stopped it.
+    pub(crate) stop: Stop,
+    /// Whether it is to be stopped once its children are over: nothing of it begins any more.
+    pub(crate) is_stopping: bool,
+    /// What it has left, if it is a child in the background.
+    pub(crate) result: Option<Queued>,
+    /// Whether what was to be kept last had no room.
+    pub(crate) is_waiting: bool,
+}
+
+/// What a turn needs that goes on after a stop of the server.
+pub(crate) struct Continuation {
+    /// How many times it went on in a row, this one included.
+    pub(crate) in_a_row: u32,
+    /// Given back once the world has answered, so that another turn may take up its work.
+    pub(crate) _room: OwnedSemaphorePermit,
+    /// Given back once it is decided about every call that had begun.
+    pub(crate) undecided: Option<OpenDecision>,
+}
+
+/// Whether a client stopped a turn, and in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// No.
+    No,
+    /// Yes, and so it ended.
+    InTime,
+    /// It was over by itself, and only its end was not kept yet.
+    TooLate,
+}
