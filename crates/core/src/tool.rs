@@ -30,6 +30,8 @@ pub enum Effect {
 /// What the gate needs to know of one call, of a tool whose calls differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallFacts {
+    /// Whether it only reads, so that its tool gives it no means to do more.
+    pub reads: bool,
     /// What is asked before this call, instead of [`ToolSpec::asks`].
     pub asks: Option<Asks>,
     /// Why a person is asked about it at every level: `would use the network`. Follows the tool's name.
@@ -214,6 +216,8 @@ pub struct CallContext {
     /// Whether the session had read text from outside before, so that the call sends nothing to hosts
     /// that the gate has not seen (TL-10).
     pub tainted: bool,
+    /// What was found when the call was examined ([`Toolset::facts`]); the gate decided by it.
+    pub facts: Option<CallFacts>,
     /// Where a call that takes long says how far it is.
     pub progress: ProgressSink,
 }
@@ -230,6 +234,7 @@ impl CallContext {
             environment: None,
             approved: None,
             tainted: false,
+            facts: None,
             progress: ProgressSink::default(),
         }
     }

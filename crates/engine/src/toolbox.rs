@@ -1,32 +1,28 @@
 //! The tools of a server: who runs which, and whether arguments fit.
 
 mod arguments;
+mod examined;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-use std::time::Duration;
 
 use jsonschema::Validator;
-use samovar_core::approval::Previewed;
-use samovar_core::tool::{MAX_UI_EVENT_BYTES, Origin, UiEvent};
+use samovar_core::tool::{MAX_UI_EVENT_BYTES, UiEvent};
 use samovar_core::{
-    Approval, CallContext, CallFacts, CallId, Closer, Effect, Error, FileChanges, Future, Grant,
-    Outcome, OutsideText, Probed, Reach, Sends, SessionId, Status, ToolCall, ToolReply, ToolSpec,
-    Toolset,
+    CallId, Closer, Effect, Error, FileChanges, Outcome, OutsideText, SessionId, Status, ToolCall,
+    ToolReply, ToolSpec, Toolset,
 };
 use samovar_locale as locale;
 use serde_json::Value;
 use tokio::task::JoinError;
 
-use crate::gate::{self, Known, Subject, Verdict};
+use crate::gate;
 use crate::policy::Policy;
-use crate::settings::Settings;
-use crate::taint::Taint;
+
+pub(crate) use self::examined::{Allowed, Examined};
 
 /// Bytes of a tool's name, at most: what every provider takes.
 const MAX_NAME_BYTES: usize = 64;
-/// How long a tool may inspect what it will change, before it begins.
-const FORESIGHT: Duration = Duration::from_secs(10);
 
 /// The tools that can be called now. Toolsets come and go while the server runs.
 #[derive(Default)]
@@ -60,17 +56,6 @@ pub(crate) struct Tool {
     /// As in [`Grant::identity`](samovar_core::Grant).
     identity: Option<String>,
     toolset: Arc<dyn Toolset>,
-}
-
-/// What a turn brings to the gate.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Allowed<'a> {
-    /// What a person has allowed for the rest of it.
-    pub(crate) grants: &'a [Grant],
-    /// The name of its mode.
-    pub(crate) mode: Option<&'a str>,
-    /// What its session has read from outside.
-    pub(crate) taint: Option<&'a Taint>,
 }
 
 impl Toolbox {
@@ -166,8 +151,9 @@ impl Toolbox {
     /// # Errors
     /// The sentence that the model would read.
     pub fn check(&self, call: &ToolCall) -> Result<(), String> {
-        let found = self.shelf().find(call);
-        found.map(drop).map_err(|outcome| outcome.text)
+        let shelf = self.shelf();
+        let examined = shelf.examine(call, |_| true, &Policy::default());
+        examined.map(drop).map_err(|outcome| outcome.text)
     }
 
     fn put(
@@ -255,29 +241,23 @@ impl CurrentTools {
     /// Whether the tool of this name searches, so that the addresses in its results count as named.
     pub(crate) fn searches(&self, name: &str) -> bool {
         let (tool, id) = (self.tools.get(name), CallId::new("any").ok());
-        let outside = tool
+        let facts = tool
             .zip(id)
-            .and_then(|(tool, id)| tool.outside(&ToolCall::new(id, name, Value::Null)));
-        outside == Some(OutsideText::Search)
+            .and_then(|(tool, id)| tool.toolset.facts(&ToolCall::new(id, name, Value::Null)));
+        facts.and_then(|facts| facts.outside) == Some(OutsideText::Search)
     }
 
-    /// Finds the tool of a call and checks the arguments.
+    /// Examines a call: finds its tool among those that an agent has, mends and checks the arguments,
+    /// and asks the tool what is particular about it.
     ///
     /// # Errors
     /// The outcome for the model (AS-12).
-    pub(crate) fn find(&self, call: &ToolCall) -> Result<Arc<Tool>, Outcome> {
-        self.find_of(call, |_| true)
-    }
-
-    /// The same among the tools that an agent has.
-    ///
-    /// # Errors
-    /// The outcome for the model (AS-12).
-    pub(crate) fn find_of(
+    pub(crate) fn examine(
         &self,
         call: &ToolCall,
         has: impl Fn(&str) -> bool,
-    ) -> Result<Arc<Tool>, Outcome> {
+        policy: &Policy,
+    ) -> Result<Examined, Outcome> {
         let found = self.tools.get(&call.name).filter(|_| has(&call.name));
         let Some(tool) = found else {
             let known = self.tools.keys().map(String::as_str);
@@ -286,8 +266,7 @@ impl CurrentTools {
             let why = format!("unknown tool {:?}; there are: {known}", call.name);
             return Err(Outcome::failed(why));
         };
-        tool.check(&call.args)?;
-        Ok(tool.clone())
+        Examined::new(tool.clone(), call, policy)
     }
 }
 
@@ -311,121 +290,6 @@ impl Tool {
         self.toolset.target()
     }
 
-    /// What the gate says of a call at an approval level, for a turn in which a person has `allowed`
-    /// some already.
-    pub(crate) fn judge(
-        &self,
-        call: &ToolCall,
-        level: Approval,
-        settings: &Settings,
-        allowed: &Allowed<'_>,
-    ) -> Verdict {
-        let reach = self.reach(call, &settings.policy);
-        let facts = self.facts(call);
-        let subject = self.subject(reach.as_ref(), facts.as_ref(), allowed);
-        let rules = settings.rules.in_force();
-        let known = Known {
-            policy: &settings.policy,
-            grants: allowed.grants,
-            rules: &rules,
-        };
-        gate::judge(level, &subject, &known)
-    }
-
-    /// What a person can allow together with a call.
-    pub(crate) fn grant(&self, call: &ToolCall, policy: &Policy, taint: &Taint) -> Option<Grant> {
-        let reach = self.reach(call, policy);
-        let facts = self.facts(call);
-        let allowed = Allowed {
-            taint: Some(taint),
-            ..Allowed::default()
-        };
-        gate::grant(&self.subject(reach.as_ref(), facts.as_ref(), &allowed))
-    }
-
-    fn subject<'a>(
-        &'a self,
-        reach: Option<&'a Reach>,
-        facts: Option<&'a CallFacts>,
-        allowed: &Allowed<'a>,
-    ) -> Subject<'a> {
-        Subject {
-            spec: &self.spec,
-            identity: self.identity(),
-            reach,
-            facts,
-            mode: allowed.mode,
-            spreads: allowed
-                .taint
-                .and_then(|taint| self.spreads(reach, facts, taint)),
-        }
-    }
-
-    /// Why a person decides about a call in a session that has read text from outside; `None` if it
-    /// has not, or if the call can do no harm with it (TL-10).
-    fn spreads(
-        &self,
-        reach: Option<&Reach>,
-        facts: Option<&CallFacts>,
-        taint: &Taint,
-    ) -> Option<&'static str> {
-        if !taint.is_tainted() {
-            return None;
-        }
-        if reach.is_some_and(|reach| reach.instructs) {
-            return Some("would change what instructs agents");
-        }
-        let is_foreign = self.spec.origin != Origin::BuiltIn && self.spec.effect != Effect::Read;
-        let sends = match facts {
-            Some(facts) => facts.sends.as_ref(),
-            None => is_foreign.then_some(&Sends::Anywhere),
-        };
-        match sends? {
-            Sends::ToHostOf(address) if taint.has_named(address) => None,
-            Sends::ToHostOf(_) | Sends::Anywhere => Some("can send data out"),
-        }
-    }
-
-    /// The address of the only host that a call sends to.
-    pub(crate) fn host_address(&self, call: &ToolCall) -> Option<String> {
-        match self.facts(call)?.sends? {
-            Sends::ToHostOf(address) => Some(address),
-            Sends::Anywhere => None,
-        }
-    }
-
-    /// What the result of a call holds from outside the workspace (TL-10).
-    pub(crate) fn outside(&self, call: &ToolCall) -> Option<OutsideText> {
-        match self.facts(call) {
-            Some(facts) => facts.outside,
-            None => (self.spec.origin != Origin::BuiltIn).then_some(OutsideText::Plain),
-        }
-    }
-
-    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
-        self.toolset.facts(&self.mended(call.clone()))
-    }
-
-    /// The part of the workspace that a call is about, if that can matter to the gate.
-    fn reach(&self, call: &ToolCall, policy: &Policy) -> Option<Reach> {
-        if self.spec.asks.is_none() && !policy.has_paths() {
-            return None;
-        }
-        self.toolset.reach(&self.mended(call.clone()))
-    }
-
-    /// What a call would do, for the person who decides about it. A tool that takes longer than a
-    /// moment to say so cannot be asked about.
-    pub(crate) async fn preview(&self, call: &ToolCall) -> Previewed {
-        let call = self.mended(call.clone());
-        let seen = tokio::time::timeout(FORESIGHT, self.toolset.preview(&call));
-        seen.await.unwrap_or_else(|_| {
-            let seconds = FORESIGHT.as_secs();
-            let why = format!("not run: what it would change could not be seen within {seconds} s");
-            Err(Outcome::failed(why))
-        })
-    }
-
     fn validator(&self) -> Result<&Validator, &str> {
         let make =
             || jsonschema::validator_for(&self.spec.parameters).map_err(|error| error.to_string());
@@ -440,52 +304,6 @@ impl Tool {
             let name = locale::quoted(&self.spec.name);
             refused(locale::tool::bad_schema(name, why))
         })
-    }
-
-    fn check(&self, args: &Value) -> Result<(), Outcome> {
-        let validator = self
-            .validator()
-            .map_err(|why| Outcome::failed(format!("the tool's own schema is broken: {why}")))?;
-        let mut args = args.clone();
-        arguments::mend(&self.spec, &mut args);
-        // Nothing of the server asks an agent to call another one again.
-        let refuse = match self.spec.closer {
-            Closer::Child => Outcome::failed,
-            Closer::Tool | Closer::Outside | Closer::Person => Outcome::correctable,
-        };
-        arguments::check(&self.spec, validator, &args).map_err(refuse)
-    }
-
-    /// The call as the tool gets it; the log and the gate keep what the model wrote.
-    fn mended(&self, mut call: ToolCall) -> ToolCall {
-        arguments::mend(&self.spec, &mut call.args);
-        call
-    }
-
-    /// What a probe will need; none when the tool takes longer than a moment to say.
-    pub(crate) async fn foresee(&self, call: &ToolCall) -> Option<Value> {
-        let call = self.mended(call.clone());
-        let foreseen = tokio::time::timeout(FORESIGHT, self.toolset.foresee(&call));
-        foreseen.await.unwrap_or_default()
-    }
-
-    /// What became of a call that a stop of the server cut.
-    pub(crate) fn probe(
-        &self,
-        call: ToolCall,
-        foreseen: Option<Value>,
-        context: CallContext,
-    ) -> Future<'static, Probed> {
-        self.toolset.probe(self.mended(call), foreseen, context)
-    }
-
-    /// Runs a call that was let through, and stops it when it takes longer than it may.
-    pub(crate) async fn run(&self, call: ToolCall, context: CallContext) -> ToolReply {
-        let timeout = self.spec.timeout;
-        let run = self.toolset.call(self.mended(call), context);
-        tokio::time::timeout(timeout, run)
-            .await
-            .unwrap_or_else(|_| ToolReply::Closed(late(&self.spec)))
     }
 }
 

@@ -18,7 +18,7 @@ use samovar_core::{
     ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use samovar_sandbox::cage::{CALL_ID, Home, Job, Level, Limits};
-use samovar_shell::{GIT_ENVIRONMENT, ReadOnly, Verdict, parse};
+use samovar_shell::{GIT_ENVIRONMENT, ReadOnly, Script, Verdict, parse};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -64,6 +64,15 @@ pub(crate) struct ExecTool {
     shell: Arc<Shell>,
 }
 
+/// What was found of a command when its call was examined.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// It only reads, by its grammar.
+    reads: bool,
+    /// It uses the network, or runs without a sandbox.
+    reaches_out: bool,
+}
+
 impl ExecTool {
     pub(crate) fn new(workspace: Arc<Workspace>, shell: Arc<Shell>) -> Self {
         let (description, parameters) = schema::of::<Exec>();
@@ -86,12 +95,7 @@ impl ExecTool {
         }
     }
 
-    /// Whether a command only reads, by its grammar.
-    fn reads(&self, command: &str) -> bool {
-        self.shell.allow().judge(command) == Verdict::Reads
-    }
-
-    fn job(&self, exec: &Exec, context: &CallContext) -> Result<Job, String> {
+    fn job(&self, exec: &Exec, found: &Found, context: &CallContext) -> Result<Job, String> {
         if exec.command.len() > MAX_COMMAND_BYTES {
             let most = grouped(MAX_COMMAND_BYTES);
             let why = format!(
@@ -116,13 +120,12 @@ impl ExecTool {
             }
         };
         let program = shell().ok_or("this machine has neither /bin/bash nor /bin/sh")?;
-        let reads = self.reads(&exec.command);
         let mut env = self.shell.settings.env.clone();
         let mut path = None;
         for (name, value) in context.environment.iter().flat_map(|it| it.variables()) {
             if name == "PATH" {
                 // A command that only reads runs unasked, with the server's own programs.
-                if reads {
+                if found.reads {
                     continue;
                 }
                 path = Some(std::env::split_paths(value).collect());
@@ -134,7 +137,7 @@ impl ExecTool {
         env.extend(git.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         env.extend(git::variables(self.shell.identity(), self.workspace.jail()));
         env.push((CALL_ID.to_owned(), context.key.to_string()));
-        let seconds = self.timeout(exec).as_secs().max(1);
+        let seconds = self.timeout(exec, found).as_secs().max(1);
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         Ok(Job {
             program,
@@ -142,9 +145,9 @@ impl ExecTool {
             env,
             path,
             cwd,
-            home: self.home(exec, context, reads),
+            home: self.home(found, context),
             network: exec.network.unwrap_or(false),
-            writes: !reads,
+            writes: !found.reads,
             limits: Limits {
                 cpu_seconds: seconds.saturating_mul(processors),
                 ..self.shell.settings.limits
@@ -153,10 +156,10 @@ impl ExecTool {
     }
 
     /// The home folder of a command; `None` for one that only reads.
-    fn home(&self, exec: &Exec, context: &CallContext, reads: bool) -> Option<Home> {
-        let homes = self.workspace.homes().filter(|_| !reads)?;
+    fn home(&self, found: &Found, context: &CallContext) -> Option<Home> {
+        let homes = self.workspace.homes().filter(|_| !found.reads)?;
         // What taints the session with its own output counts as well.
-        let is_tainted = context.tainted || self.insists(exec).is_some();
+        let is_tainted = context.tainted || found.reaches_out;
         let home = if is_tainted {
             homes.layered(&context.session)
         } else {
@@ -167,29 +170,28 @@ impl ExecTool {
             .ok()
     }
 
-    /// Why a person decides about a command, whatever else is allowed.
-    fn insists(&self, exec: &Exec) -> Option<&'static str> {
-        let is_open = self.shell.level() == Level::Off;
-        let is_known_to_read = || ReadOnly::built_in().judge(&exec.command) == Verdict::Reads;
+    /// Why a person decides about a command, whatever else is allowed. `reads` is what the operator's
+    /// list says of it, too.
+    fn insists(&self, exec: &Exec, script: Option<&Script>, reads: bool) -> Option<&'static str> {
         if exec.network.unwrap_or(false) {
             return Some("would use the network");
         }
+        let is_open = self.shell.level() == Level::Off;
         // One of the operator's list can use the network.
-        let is_harmless = || self.reads(&exec.command) && is_known_to_read();
+        let is_harmless = || {
+            let built_in = ReadOnly::built_in();
+            reads && script.is_some_and(|script| built_in.verdict(script) == Verdict::Reads)
+        };
         (is_open && !is_harmless()).then_some("would run a command without a sandbox")
     }
 
     /// A command that runs unasked, because it only reads, gets no more than the usual time.
-    fn timeout(&self, exec: &Exec) -> Duration {
+    fn timeout(&self, exec: &Exec, found: &Found) -> Duration {
         let usual = self.shell.settings.timeout;
         let asked = exec.timeout_s.map_or(usual, |seconds| {
             Duration::from_secs(seconds.clamp(1, MAX_TIMEOUT))
         });
-        if self.reads(&exec.command) {
-            asked.min(usual)
-        } else {
-            asked
-        }
+        if found.reads { asked.min(usual) } else { asked }
     }
 }
 
@@ -206,7 +208,13 @@ impl Toolset for ExecTool {
                 return Box::pin(std::future::ready(ToolReply::Closed(outcome)));
             }
         };
-        let run = command::run(self.clone(), exec, context);
+        // A caller without a gate gets what the gate would have been told.
+        let facts = context.facts.clone().or_else(|| self.facts(&call));
+        let found = facts.map_or_else(Found::default, |facts| Found {
+            reads: facts.reads,
+            reaches_out: facts.insists.is_some(),
+        });
+        let run = command::run(self.clone(), exec, found, context);
         Box::pin(async { ToolReply::Closed(run.await) })
     }
 
@@ -221,8 +229,9 @@ impl Toolset for ExecTool {
         let grants = script
             .as_ref()
             .and_then(|script| allow.grant_keys(script, folder));
-        let insists = self.insists(&exec);
+        let insists = self.insists(&exec, script.as_ref(), reads);
         Some(CallFacts {
+            reads,
             asks: (!reads).then_some(Asks::because("runs a command that may change something")),
             insists,
             programs: script

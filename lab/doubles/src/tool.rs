@@ -1,5 +1,6 @@
 //! Tools that a test makes up.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -87,6 +88,17 @@ impl TestTool {
     #[must_use]
     pub fn knowing(mut self, facts: fn(&Value) -> CallFacts) -> Self {
         self.facts = Box::new(move |args, _| Some(facts(args)));
+        self
+    }
+
+    /// Counts how often its calls are examined.
+    #[must_use]
+    pub fn counted(mut self, examined: &Arc<AtomicUsize>) -> Self {
+        let (facts, examined) = (self.facts, examined.clone());
+        self.facts = Box::new(move |args, asks| {
+            examined.fetch_add(1, Ordering::SeqCst);
+            facts(args, asks)
+        });
         self
     }
 

@@ -1,8 +1,6 @@
 //! A tool that a person calls outside any session, and the calls that wait to be settled from
 //! outside.
 
-use std::sync::Arc;
-
 use samovar_core::message::Status;
 use samovar_core::redact;
 use samovar_core::{
@@ -19,7 +17,7 @@ use crate::log::master;
 use crate::open_calls::{self, Awaited, CallWatch, OpenCall};
 use crate::runner::not_open;
 use crate::settings::Recovery;
-use crate::toolbox::{Allowed, Tool, outcome_of};
+use crate::toolbox::{Allowed, CurrentTools, Examined, outcome_of};
 
 impl Engine {
     /// Calls a tool for a person. The call passes the same gate as a model's calls, at `approval`
@@ -49,9 +47,8 @@ impl Engine {
             Value::Object(args),
         );
         let level = approval.unwrap_or(self.parts.settings.approval);
-        let found = tools.find(&call);
-        match found.and_then(|tool| self.admit(&call, tool, level)) {
-            Ok(tool) => Ok(self.run_one(call, tool).await),
+        match self.admit(&tools, &call, level) {
+            Ok(examined) => Ok(self.run_one(examined).await),
             Err(outcome) => Ok(outcome),
         }
     }
@@ -155,18 +152,19 @@ impl Engine {
     /// The gate: people are not asked for an approval of what they asked for themselves.
     fn admit(
         &self,
+        tools: &CurrentTools,
         call: &ToolCall,
-        tool: Arc<Tool>,
         level: Approval,
-    ) -> Result<Arc<Tool>, Outcome> {
-        let spec = &tool.spec;
+    ) -> Result<Examined, Outcome> {
+        let examined = tools.examine(call, |_| true, &self.parts.settings.policy)?;
+        let spec = &examined.tool.spec;
         if spec.closer.is_outside() {
             let name = &spec.name;
             let why = format!("{name} is answered from outside, and only a turn can wait for that");
             return Err(Outcome::failed(why));
         }
-        match tool.judge(call, level, &self.parts.settings, &Allowed::default()) {
-            Verdict::Allow(_) => Ok(tool),
+        match examined.judge(level, &self.parts.settings, &Allowed::default()) {
+            Verdict::Allow(_) => Ok(examined),
             Verdict::Deny(why) => Err(Outcome::new(Status::Denied, format!("denied: {why}"))),
             Verdict::Ask(why) if level == Approval::Auto => {
                 let why = format!("denied: {why}; a rule of tools.policy can allow it");
@@ -179,15 +177,15 @@ impl Engine {
         }
     }
 
-    async fn run_one(&self, call: ToolCall, tool: Arc<Tool>) -> Outcome {
+    async fn run_one(&self, examined: Examined) -> Outcome {
         // A stop waits for it as for a turn.
         let _running = self.parts.running.enter();
         let ids = self.parts.ids.as_ref();
         let (session, turn) = (SessionId::fresh(ids), TurnId::fresh(ids));
-        let context = CallContext::new(session, turn, master(), call.id.clone());
-        let spec = tool.spec.clone();
+        let context = CallContext::new(session, turn, master(), examined.call.id.clone());
+        let spec = examined.tool.spec.clone();
         let mut task = JoinSet::new();
-        task.spawn(async move { tool.run(call, context).await });
+        task.spawn(async move { examined.run(context).await });
         // Both are safe to drop halfway: the tool is stopped with the set.
         let ran = tokio::select! {
             ran = task.join_next() => ran,

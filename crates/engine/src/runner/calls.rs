@@ -19,7 +19,7 @@ use super::inbox::{FromTurn, Input, Newborn};
 use super::state::Runner;
 use crate::edges;
 use crate::gate;
-use crate::toolbox::{CurrentTools, Tool, outcome_of};
+use crate::toolbox::{CurrentTools, Examined, Tool, outcome_of};
 use crate::turn;
 
 use self::approve::{Admission, Look, LookFor, look};
@@ -32,7 +32,7 @@ mod progress;
 pub(super) struct Calls<'a> {
     runner: &'a mut Runner,
     shelf: Arc<CurrentTools>,
-    waiting: VecDeque<ToolCall>,
+    waiting: VecDeque<Waiting>,
     /// Whether a person decided since: other calls can start than those that wait here.
     is_decided: bool,
     running: JoinSet<ToolReply>,
@@ -48,10 +48,15 @@ struct Running {
     closer: Closer,
 }
 
+/// A call that waits for its start.
+enum Waiting {
+    Called(ToolCall),
+    Examined(Arc<Examined>),
+}
+
 /// A call that is about to run.
 struct Start {
-    call: ToolCall,
-    tool: Arc<Tool>,
+    examined: Arc<Examined>,
     grounds: Option<Grounds>,
     /// What a person was shown of it and allowed.
     approved: Option<Value>,
@@ -60,10 +65,10 @@ struct Start {
 }
 
 /// A call that another agent is to answer.
-type Delegated = (ToolCall, Arc<Tool>, Option<Grounds>);
+type Delegated = (Arc<Examined>, Option<Grounds>);
 
 /// A call that a person is to decide about, and why.
-type Asking = (ToolCall, Arc<Tool>, String);
+type Asking = (Arc<Examined>, String);
 
 type PendingLook = Pin<Box<dyn Future<Output = Look> + Send>>;
 
@@ -80,7 +85,8 @@ type TaskResult = Result<(Id, ToolReply), JoinError>;
 impl<'a> Calls<'a> {
     pub(super) fn new(runner: &'a mut Runner, calls: Vec<ToolCall>) -> Self {
         let shelf = runner.parts.toolbox.shelf();
-        let (waiting, running, known) = (calls.into(), JoinSet::new(), HashMap::new());
+        let waiting = calls.into_iter().map(Waiting::Called).collect();
+        let (running, known) = (JoinSet::new(), HashMap::new());
         Self {
             runner,
             shelf,
@@ -168,7 +174,9 @@ impl<'a> Calls<'a> {
         if std::mem::take(&mut self.is_decided) {
             let runs = |call: &CallId| self.known.values().any(|running| running.call == *call);
             let startable = self.runner.turn.startable().into_iter();
-            self.waiting = startable.filter(|call| !runs(&call.id)).collect();
+            let startable = startable.filter(|call| !runs(&call.id));
+            // Looked at once more, since a person decided (TL-5).
+            self.waiting = startable.map(Waiting::Called).collect();
         }
     }
 
@@ -200,8 +208,8 @@ impl<'a> Calls<'a> {
             return Ok(());
         };
         let admitted = self.intend_all(admitted, looks);
-        for ((call, tool, why), look) in asking.into_iter().zip(of_asking) {
-            self.ask_about(call, &tool, why, look);
+        for ((examined, why), look) in asking.into_iter().zip(of_asking) {
+            self.ask_about(&examined, why, look);
         }
         planted!("intent-after-effect", {
             for start in admitted {
@@ -219,7 +227,7 @@ impl<'a> Calls<'a> {
         // What was to begin may have been taken back while it waited for room.
         born.retain(|(call, _)| turn.has_begun(call));
         for start in admitted {
-            let has_intent = self.runner.turn.has_begun(&start.call.id);
+            let has_intent = self.runner.turn.has_begun(&start.examined.call.id);
             if has_intent || !self.runner.is_stopping {
                 self.spawn(start);
             }
@@ -239,47 +247,52 @@ impl<'a> Calls<'a> {
     /// back those after it, but others that are asked about may run with it.
     fn admit_some(&mut self) -> Batch {
         let mut batch = Batch::default();
-        while let Some(call) = self.waiting.pop_front() {
-            let admission = match self.admit(&call) {
+        while let Some(waiting) = self.waiting.pop_front() {
+            let examined = match self.examine(waiting) {
+                Err((call, outcome)) => {
+                    self.refuse(&call, outcome);
+                    continue;
+                }
+                Ok(examined) => examined,
+            };
+            let admission = match self.admit(&examined) {
                 Err(outcome) => {
-                    self.refuse(call, outcome);
+                    self.refuse(&examined.call, outcome);
                     continue;
                 }
                 Ok(admission) => admission,
             };
-            let turn = &self.runner.turn;
+            let (turn, spec) = (&self.runner.turn, &examined.tool.spec);
             // One before it may have been asked about since it began to wait.
-            let is_free = turn.can_start(&call.id);
-            let is_held = !batch.asking.is_empty() && turn.allowed(&call.id).is_none();
+            let is_free = turn.can_start(&examined.call.id);
+            let is_held = !batch.asking.is_empty() && turn.allowed(&examined.call.id).is_none();
             match admission {
-                Admission::Runs(tool, grounds) if is_free && !is_held => {
-                    if tool.spec.closer == Closer::Child {
-                        batch.delegated.push((call, tool, grounds));
+                Admission::Runs(grounds) if is_free && !is_held => {
+                    if spec.closer == Closer::Child {
+                        batch.delegated.push((examined, grounds));
                         continue;
                     }
-                    if self.has_room(&tool, &batch.admitted) {
-                        let start = Start {
-                            call,
-                            tool,
+                    if self.has_room(&examined.tool, &batch.admitted) {
+                        batch.admitted.push(Start {
+                            examined,
                             grounds,
                             approved: None,
                             tainted: self.runner.session.taint.is_tainted(),
-                        };
-                        batch.admitted.push(start);
+                        });
                         continue;
                     }
                 }
-                Admission::Asks(tool, why) => {
-                    let with_others = tool.spec.sharing == Sharing::Parallel;
+                Admission::Asks(why) => {
+                    let with_others = spec.sharing == Sharing::Parallel;
                     let may_ask = is_free && (!is_held || with_others);
-                    if self.has_room(&tool, &batch.admitted) && may_ask {
-                        batch.asking.push((call, tool, why));
+                    if self.has_room(&examined.tool, &batch.admitted) && may_ask {
+                        batch.asking.push((examined, why));
                         continue;
                     }
                 }
-                Admission::Runs(..) => {}
+                Admission::Runs(_) => {}
             }
-            self.waiting.push_front(call);
+            self.waiting.push_front(Waiting::Examined(examined));
             break;
         }
         batch
@@ -289,16 +302,16 @@ impl<'a> Calls<'a> {
     fn look_at(&self, admitted: &[Start], asking: &[Asking]) -> Vec<PendingLook> {
         let starts = admitted.iter().map(|start| {
             let why = match start.grounds {
-                _ if self.runner.turn.has_begun(&start.call.id) => LookFor::Nothing,
+                _ if self.runner.turn.has_begun(&start.examined.call.id) => LookFor::Nothing,
                 Some(Grounds::Approval(_)) => LookFor::Person,
                 _ => LookFor::Probe,
             };
-            (start.call.clone(), start.tool.clone(), why)
+            (start.examined.clone(), why)
         });
         let asks = asking.iter();
-        let asks = asks.map(|(call, tool, _)| (call.clone(), tool.clone(), LookFor::Person));
-        let all = starts.chain(asks).map(|(call, tool, why)| {
-            let look: PendingLook = Box::pin(async move { look(&call, &tool, why).await });
+        let asks = asks.map(|(examined, _)| (examined.clone(), LookFor::Person));
+        let all = starts.chain(asks).map(|(examined, why)| {
+            let look: PendingLook = Box::pin(async move { look(&examined, why).await });
             look
         });
         all.collect()
@@ -329,16 +342,17 @@ impl<'a> Calls<'a> {
         let mut starts = Vec::with_capacity(admitted.len());
         let (mut asks_again, mut held) = (false, Vec::new());
         for (mut start, look) in admitted.into_iter().zip(looks) {
-            if asks_again && self.runner.turn.allowed(&start.call.id).is_none() {
-                held.push(start.call);
+            let examined = &start.examined;
+            if asks_again && self.runner.turn.allowed(&examined.call.id).is_none() {
+                held.push(Waiting::Examined(start.examined));
                 continue;
             }
             match look {
                 Look::Begun => {}
                 Look::Foreseen(foreseen) => self.intend(&start, foreseen),
                 Look::Previewed(Ok(seen)) => {
-                    if let Some(why) = self.has_changed(&start.call, &seen) {
-                        self.ask(&start.call, &start.tool, why, seen);
+                    if let Some(why) = self.has_changed(&examined.call, &seen) {
+                        self.ask(&start.examined, why, seen);
                         asks_again = true;
                         continue;
                     }
@@ -346,22 +360,22 @@ impl<'a> Calls<'a> {
                     self.intend(&start, seen.foreseen);
                 }
                 Look::Previewed(Err(outcome)) => {
-                    self.refuse(start.call, outcome);
+                    self.refuse(&start.examined.call, outcome);
                     continue;
                 }
             }
             starts.push(start);
         }
-        for call in held.into_iter().rev() {
-            self.waiting.push_front(call);
+        for waiting in held.into_iter().rev() {
+            self.waiting.push_front(waiting);
         }
         starts
     }
 
-    fn ask_about(&mut self, call: ToolCall, tool: &Tool, why: String, look: Look) {
+    fn ask_about(&mut self, examined: &Examined, why: String, look: Look) {
         match look {
-            Look::Previewed(Ok(preview)) => self.ask(&call, tool, why, preview),
-            Look::Previewed(Err(outcome)) => self.refuse(call, outcome),
+            Look::Previewed(Ok(preview)) => self.ask(examined, why, preview),
+            Look::Previewed(Err(outcome)) => self.refuse(&examined.call, outcome),
             Look::Begun | Look::Foreseen(_) => {}
         }
     }
@@ -379,9 +393,10 @@ impl<'a> Calls<'a> {
             }
         }
         let mut born = Vec::new();
-        for (call, tool, grounds) in calls {
-            match self.runner.delegate(&call, &tool.spec, grounds).await {
-                Ok(newborn) => born.push((call.id, newborn)),
+        for (examined, grounds) in calls {
+            let (call, spec) = (&examined.call, &examined.tool.spec);
+            match self.runner.delegate(call, spec, grounds).await {
+                Ok(newborn) => born.push((call.id.clone(), newborn)),
                 Err(outcome) => self.refuse(call, outcome),
             }
         }
@@ -392,7 +407,9 @@ impl<'a> Calls<'a> {
         let count = self.running.len() + admitted.len();
         let alone = |sharing| sharing == Sharing::Exclusive;
         let someone_alone = self.known.values().any(|running| alone(running.sharing))
-            || admitted.iter().any(|other| alone(other.tool.spec.sharing));
+            || admitted
+                .iter()
+                .any(|other| alone(other.examined.tool.spec.sharing));
         count == 0
             || !someone_alone
                 && !alone(tool.spec.sharing)
@@ -400,14 +417,15 @@ impl<'a> Calls<'a> {
     }
 
     fn intend(&mut self, start: &Start, foreseen: Option<Value>) {
-        let (call, spec) = (&start.call, &start.tool.spec);
-        if start.tool.outside(call).is_some() {
+        let examined = &start.examined;
+        let (call, spec) = (&examined.call, &examined.tool.spec);
+        if examined.outside().is_some() {
             self.runner.taint();
         }
         if matches!(start.grounds, Some(Grounds::Approval(_))) {
             // Who allows a call to a host names it.
-            if let Some(address) = start.tool.host_address(call) {
-                self.runner.session.taint.name(&address);
+            if let Some(address) = examined.host_address() {
+                self.runner.session.taint.name(address);
             }
         }
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
@@ -432,8 +450,7 @@ impl<'a> Calls<'a> {
 
     fn spawn(&mut self, start: Start) {
         let Start {
-            call,
-            tool,
+            examined,
             approved,
             tainted,
             ..
@@ -441,20 +458,20 @@ impl<'a> Calls<'a> {
         let context = CallContext {
             approved,
             tainted,
-            progress: self.reports.sink(&call.id),
-            ..self.runner.context_of(&call)
+            progress: self.reports.sink(&examined.call.id),
+            ..self.runner.context_of(&examined.call)
         };
         let running = Running {
-            call: call.id.clone(),
-            name: call.name.clone(),
-            outside: tool.outside(&call),
-            sharing: tool.spec.sharing,
-            closer: tool.spec.closer,
+            call: examined.call.id.clone(),
+            name: examined.call.name.clone(),
+            outside: examined.outside(),
+            sharing: examined.tool.spec.sharing,
+            closer: examined.tool.spec.closer,
         };
         let task = async move {
-            edges::tool_before(tool.spec.effect);
-            let said = tool.run(call, context).await;
-            edges::tool_after(tool.spec.effect);
+            edges::tool_before(examined.tool.spec.effect);
+            let said = examined.run(context).await;
+            edges::tool_after(examined.tool.spec.effect);
             said
         };
         let id = self.running.spawn(task).id();
@@ -497,7 +514,7 @@ impl<'a> Calls<'a> {
         });
     }
 
-    fn refuse(&mut self, call: ToolCall, outcome: Outcome) {
+    fn refuse(&mut self, call: &ToolCall, outcome: Outcome) {
         // One that had begun before a stop of the server may have happened, whatever holds it now.
         let outcome = if self.runner.turn.has_begun(&call.id) {
             turn::unknown(&format!(
@@ -508,8 +525,8 @@ impl<'a> Calls<'a> {
             self.of_effect(&call.name, outcome)
         };
         self.runner.note(Kind::CallClosed {
-            call: call.id,
-            name: call.name,
+            call: call.id.clone(),
+            name: call.name.clone(),
             outcome,
         });
     }

@@ -10,6 +10,7 @@ use samovar_core::{
 
 use super::inbox::Input;
 use super::state::Runner;
+use crate::policy::Policy;
 use crate::toolbox::CurrentTools;
 use crate::turn::{InterruptedCall, unknown};
 
@@ -103,21 +104,22 @@ async fn look(
     cut: InterruptedCall,
     context: CallContext,
 ) -> (InterruptedCall, Option<Outcome>) {
-    let tool = shelf.find(&cut.call).ok();
+    let examined = shelf.examine(&cut.call, |_| true, &Policy::default());
+    let examined = examined.ok();
     // A tool that is stricter now than it was counts as what it is now.
-    let now = tool
+    let now = examined
         .as_ref()
-        .map_or(Effect::Unsafe, |tool| tool.spec.effect);
+        .map_or(Effect::Unsafe, |examined| examined.tool.spec.effect);
     planted!("rerun-unsafe", {
         return (cut, None);
     });
     planted!("doubt-untold", {
         return (cut, Some(Outcome::done("done")));
     });
-    let outcome = match (strictest(cut.effect, now), tool) {
+    let outcome = match (strictest(cut.effect, now), examined) {
         (Effect::Read | Effect::Idempotent, _) => None,
-        (Effect::Verifiable, Some(tool)) => {
-            let probe = tool.probe(cut.call.clone(), cut.foreseen.clone(), context);
+        (Effect::Verifiable, Some(examined)) => {
+            let probe = examined.probe(cut.foreseen.clone(), context);
             failpoint!("probe.before");
             let probed = tokio::time::timeout(PROBE_TIMEOUT, probe).await;
             failpoint!("probe.after");

@@ -484,3 +484,31 @@ async fn a_client_that_goes_away_with_its_decision_has_made_the_rule() {
     }
     assert!(met > 1, "none went away in between");
 }
+
+// proves TL-5
+#[tokio::test(start_paused = true)]
+async fn a_call_is_examined_once_and_once_more_after_its_decision() {
+    for (level, count) in [(Approval::Auto, 1), (Approval::Supervised, 2)] {
+        let (changes, examined) = (Changes::new(), Arc::new(AtomicUsize::new(0)));
+        // The second waits for the first, and is not examined again for that.
+        let answer = |_: &str, results: usize| match results {
+            0 => call("change", json!({"path": "a"})).and_call("change", json!({"path": "b"})),
+            _ => say("done"),
+        };
+        let tools = [changes.tool("change").counted(&examined)];
+        let level = Settings {
+            approval: level,
+            ..settings()
+        };
+        let rig = Rig::by(answer, tools, level).await;
+        let turn = rig.post("go").await;
+        for _ in 1..count {
+            decide(&rig, &id(&asked(&rig).await), Decision::Turn)
+                .await
+                .unwrap();
+        }
+        rig.log_of(&turn).await;
+        assert_eq!(changes.count(), 2);
+        assert_eq!(examined.load(Ordering::SeqCst), 2 * count, "{level:?}");
+    }
+}

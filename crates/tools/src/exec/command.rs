@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 
 use super::reporting::{Latest, report};
 use super::written::{Written, unknown};
-use super::{Exec, ExecTool, off};
+use super::{Exec, ExecTool, Found, off};
 
 /// Ends the command when its call is dropped.
 struct StopOnDrop {
@@ -33,15 +33,14 @@ impl Drop for StopOnDrop {
     }
 }
 
-pub(super) async fn run(tool: ExecTool, exec: Exec, context: CallContext) -> Outcome {
+pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallContext) -> Outcome {
     let (shell, workspace) = (tool.shell.clone(), tool.workspace.clone());
-    let timeout = tool.timeout(&exec);
+    let timeout = tool.timeout(&exec, &found);
     let Ok(_place) = shell.places.acquire().await else {
         return Outcome::new(Status::Cancelled, "the server is stopping");
     };
-    let reads = tool.reads(&exec.command);
     let caller = context.clone();
-    let started = task::spawn_blocking(move || start(&tool, &exec, &caller));
+    let started = task::spawn_blocking(move || start(&tool, &exec, &found, &caller));
     let (running, recording) = match started.await {
         Ok(Ok(started)) => started,
         Ok(Err(why)) => return Outcome::failed(why),
@@ -89,7 +88,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, context: CallContext) -> Out
     match ended {
         Ok((Ok(finish), written, recorded)) => {
             let told = written.outcome(&finish, is_late.then_some(timeout));
-            with_changes(told, recorded, reads)
+            with_changes(told, recorded, found.reads)
         }
         Ok((Err(error), ..)) => unknown(&format!("the command was lost: {error}")),
         Err(error) => unwatched(&error),
@@ -100,10 +99,11 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, context: CallContext) -> Out
 fn start(
     tool: &ExecTool,
     exec: &Exec,
+    found: &Found,
     context: &CallContext,
 ) -> Result<(Running, Option<Recording>), String> {
     let cages = tool.shell.check().map_err(|why| off(&why))?;
-    let job = tool.job(exec, context)?;
+    let job = tool.job(exec, found, context)?;
     let recorder = tool.workspace.recorder().filter(|_| job.writes);
     let (recording, looked) = match recorder {
         Some(recorder) => recorder.begin(
@@ -112,7 +112,7 @@ fn start(
                 session: context.session.clone(),
                 turn: context.turn.clone(),
                 call: context.key.clone(),
-                reaches_out: tool.insists(exec).is_some(),
+                reaches_out: found.reaches_out,
             },
         ),
         None => (None, Ok(Vec::new())),

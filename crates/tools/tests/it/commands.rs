@@ -8,8 +8,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use samovar_core::Status;
 use samovar_core::error::Code;
+use samovar_core::{CallFacts, Status};
 use samovar_tools::RecorderBounds;
 use serde_json::{Value, json};
 
@@ -342,4 +342,25 @@ async fn of_commands_that_ran_at_the_same_time_what_cannot_be_told_apart_is_refu
     two.abort();
     assert_eq!(all.taken(&["t5"]).await, ["-began-two", "-d"]);
     assert_eq!(all.yard.content("c"), "old");
+}
+
+// proves TL-7
+#[tokio::test]
+async fn a_command_may_do_what_the_gate_decided_by_and_is_not_judged_again() {
+    let yard = Yard::commanding(RecorderBounds::default());
+    for (at, (command, reads)) in [("touch made", true), ("ls", false)]
+        .into_iter()
+        .enumerate()
+    {
+        let args = json!({ "command": command });
+        let call = yard.call_with(&format!("call-{at}"), "exec", args, &mut |context| {
+            context.facts = Some(CallFacts {
+                reads,
+                ..CallFacts::default()
+            });
+        });
+        let data = call.await.data.unwrap();
+        assert_eq!(data["readOnly"], reads, "{command}");
+        assert!(!yard.ws("made").exists(), "its workspace is read-only");
+    }
 }

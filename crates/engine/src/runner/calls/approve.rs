@@ -8,16 +8,16 @@ use samovar_core::{
 };
 use samovar_core::{planted, redact};
 
-use super::Calls;
+use super::{Calls, Waiting};
 use crate::gate::{self, Verdict};
-use crate::toolbox::{Allowed, Tool};
+use crate::toolbox::{Allowed, Examined, Tool};
 
 /// A call that the gate lets through, or lets through if a person does.
 pub(super) enum Admission {
     /// It runs.
-    Runs(Arc<Tool>, Option<Grounds>),
+    Runs(Option<Grounds>),
     /// A person decides, for this reason.
-    Asks(Arc<Tool>, String),
+    Asks(String),
 }
 
 /// For what a call is looked at.
@@ -53,11 +53,25 @@ impl Calls<'_> {
         outcome
     }
 
-    /// The gate: schema, capability, policy, approval (TL-4).
-    pub(super) fn admit(&self, call: &ToolCall) -> Result<Admission, Outcome> {
+    /// Examines a call, unless that was done since it waits.
+    pub(super) fn examine(&self, waiting: Waiting) -> Result<Arc<Examined>, (ToolCall, Outcome)> {
         let runner = &self.runner;
-        let has = |name: &str| runner.has_tool(name);
-        let tool = self.shelf.find_of(call, has)?;
+        match waiting {
+            Waiting::Examined(examined) => Ok(examined),
+            Waiting::Called(call) => {
+                let has = |name: &str| runner.has_tool(name);
+                let policy = &runner.parts.settings.policy;
+                match self.shelf.examine(&call, has, policy) {
+                    Ok(examined) => Ok(Arc::new(examined)),
+                    Err(outcome) => Err((call, outcome)),
+                }
+            }
+        }
+    }
+
+    /// The gate: capability, policy, approval (TL-4).
+    pub(super) fn admit(&self, examined: &Examined) -> Result<Admission, Outcome> {
+        let (runner, call) = (&self.runner, &examined.call);
         let level = runner.turn.approval(runner.parts.settings.approval);
         let allowed = Allowed {
             grants: runner.turn.grants(),
@@ -65,7 +79,7 @@ impl Calls<'_> {
             taint: Some(&runner.session.taint),
         };
         let is_unattended = runner.turn.has_no_input() || runner.parts.settings.is_unattended;
-        let verdict = tool.judge(call, level, &runner.parts.settings, &allowed);
+        let verdict = examined.judge(level, &runner.parts.settings, &allowed);
         // What a person was shown of a call binds it, also when they allowed others with it.
         let asked = runner.turn.allowed(&call.id);
         match (verdict, asked) {
@@ -74,27 +88,28 @@ impl Calls<'_> {
                 Verdict::Allow(Some(Grounds::Turn | Grounds::Rule(_))) | Verdict::Ask(_),
                 Some(asked),
             ) => {
-                if is_about(asked, call, &tool) {
+                if is_about(asked, examined) {
                     let grounds = Grounds::Approval(asked.id.clone());
-                    return Ok(Admission::Runs(tool, Some(grounds)));
+                    return Ok(Admission::Runs(Some(grounds)));
                 }
                 let name = &call.name;
                 let why = format!("{name} was allowed, and it is another tool since then");
-                Ok(Admission::Asks(tool, why))
+                Ok(Admission::Asks(why))
             }
-            (Verdict::Allow(grounds), _) => Ok(Admission::Runs(tool, grounds)),
+            (Verdict::Allow(grounds), _) => Ok(Admission::Runs(grounds)),
             (Verdict::Ask(why), None) if is_unattended => Err(unasked(&why, level)),
             (Verdict::Ask(why), None) => {
                 planted!("approval-skipped", {
-                    return Ok(Admission::Runs(tool, None));
+                    return Ok(Admission::Runs(None));
                 });
-                Ok(Admission::Asks(tool, why))
+                Ok(Admission::Asks(why))
             }
         }
     }
 
     /// Notes the question about a call.
-    pub(super) fn ask(&mut self, call: &ToolCall, tool: &Tool, why: String, preview: Preview) {
+    pub(super) fn ask(&mut self, examined: &Examined, why: String, preview: Preview) {
+        let (call, tool) = (&examined.call, &examined.tool);
         let parts = &self.runner.parts;
         let expiry = i64::try_from(parts.settings.approval_expiry.as_millis());
         let asked = Asked {
@@ -110,7 +125,7 @@ impl Calls<'_> {
             identity: tool.identity().map(str::to_owned),
             foreseen: preview.foreseen,
             preview: preview.text.or_else(|| target(tool)),
-            grant: tool.grant(call, &parts.settings.policy, &self.runner.session.taint),
+            grant: examined.grant(&self.runner.session.taint),
         };
         self.runner.note(Kind::ApprovalAsked {
             call: call.id.clone(),
@@ -135,11 +150,11 @@ impl Calls<'_> {
 }
 
 /// Looks at a call before it runs or is asked about.
-pub(super) async fn look(call: &ToolCall, tool: &Tool, why: LookFor) -> Look {
-    match (why, tool.spec.effect) {
+pub(super) async fn look(examined: &Examined, why: LookFor) -> Look {
+    match (why, examined.tool.spec.effect) {
         (LookFor::Nothing, _) => Look::Begun,
-        (LookFor::Person, _) => Look::Previewed(tool.preview(call).await),
-        (LookFor::Probe, Effect::Verifiable) => Look::Foreseen(tool.foresee(call).await),
+        (LookFor::Person, _) => Look::Previewed(examined.preview().await),
+        (LookFor::Probe, Effect::Verifiable) => Look::Foreseen(examined.foresee().await),
         (LookFor::Probe, Effect::Read | Effect::Idempotent | Effect::Unsafe) => {
             Look::Foreseen(None)
         }
@@ -147,9 +162,9 @@ pub(super) async fn look(call: &ToolCall, tool: &Tool, why: LookFor) -> Look {
 }
 
 /// Whether a person was asked about this very call of this very tool.
-fn is_about(asked: &Asked, call: &ToolCall, tool: &Tool) -> bool {
-    let is_tool = asked.identity.as_deref() == tool.identity();
-    is_tool && asked.args_hash == gate::args_hash(&call.args)
+fn is_about(asked: &Asked, examined: &Examined) -> bool {
+    let is_tool = asked.identity.as_deref() == examined.tool.identity();
+    is_tool && asked.args_hash == gate::args_hash(&examined.call.args)
 }
 
 /// Where a call is sent, for the person who decides.
