@@ -12,6 +12,7 @@ use crate::log::weight;
 use crate::projection;
 
 mod estimate;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -398,7 +399,7 @@ fn in_tokens(hundredths: u64) -> u64 {
 
 /// Makes a conversation, whose last turn begins at `turn`, fit into `room` tokens: old large results
 /// become short, oldest first; then the oldest turns leave, then the oldest calls of the last turn,
-/// which keeps its first message; then its newest results become short.
+/// which keeps its first message, with a note of what left; then its newest results become short.
 /// What leaves is rounded up to a quarter of the room, so that the beginning stays the same for many
 /// steps. A conversation of one long user's message stays too long.
 fn fit(messages: Vec<Arc<Message>>, turn: usize, room: u64) -> Vec<Arc<Message>> {
@@ -413,12 +414,20 @@ fn fit(messages: Vec<Arc<Message>>, turn: usize, room: u64) -> Vec<Arc<Message>>
         over = over.saturating_sub(message.shorten(SHORT));
     }
     let over = excess(&messages, room);
+    let reserve = steps::reserve(room);
+    let over_with_note = excess(&messages, room - reserve);
     let (from, over) = skip(&messages[..turn], Role::User, over);
+    let (_, over_with_note) = skip(&messages[..turn], Role::User, over_with_note);
     messages.drain(..from);
     if over > 0 && messages.len() > 1 {
         let newest = last(&messages, |message| message.role != Role::Tool);
-        let (calls, _) = skip(&messages[1..newest.max(1)], Role::Assistant, over);
-        messages.drain(1..=calls);
+        let steps = &messages[1..newest.max(1)];
+        let (calls, _) = skip(steps, Role::Assistant, over_with_note);
+        let left_out: Vec<_> = messages.drain(1..=calls).collect();
+        let left_out = left_out.iter().map(|sized| &sized.message);
+        if let Some(note) = steps::note(left_out, reserve).filter(|_| calls > 0) {
+            messages[0].add(note);
+        }
     }
     shorten_newest(&mut messages, room);
     whole(messages)
@@ -479,6 +488,14 @@ impl Sized {
     fn new(message: Arc<Message>) -> Self {
         let tokens = tokens(&message);
         Self { message, tokens }
+    }
+
+    /// Adds a text after what the message says.
+    fn add(&mut self, text: String) {
+        Arc::make_mut(&mut self.message)
+            .parts
+            .push(Part::text(text));
+        self.tokens = tokens(&self.message);
     }
 
     /// Shortens a result to at most so many tokens, about; answers how many that saves.

@@ -210,6 +210,38 @@ fn old_large_results_become_short_before_anything_leaves() {
 
 // proves AS-15
 #[test]
+fn a_model_is_told_which_calls_of_the_running_turn_are_left_out() {
+    for (rounds, room, wanted) in [
+        (4, 6000, None),
+        (
+            40,
+            1200,
+            Some("calls were made and answered; do not make them again"),
+        ),
+        (40, 1200, Some("\nlook {\"at\":1}\nlook {}]")),
+        (40, 300, None),
+    ] {
+        let mut all = Vec::new();
+        turn(&mut all, 1, 1, 5);
+        let begin = all.len();
+        turn(&mut all, rounds, 1, 200);
+        all.pop();
+        let first = Arc::make_mut(&mut all[begin + 1]);
+        let Part::Call(call) = &mut first.parts[0] else {
+            panic!("{first:?}");
+        };
+        call.args = json!({"at": 1});
+
+        let shown = fit(all, begin, room);
+
+        let said = shown[0].text();
+        assert_eq!(said.contains("left out"), wanted.is_some(), "{said}");
+        assert!(wanted.is_none_or(|wanted| said.contains(wanted)), "{said}");
+    }
+}
+
+// proves AS-15
+#[test]
 fn what_is_left_out_stays_left_out_while_a_turn_grows() {
     let mut all = Vec::new();
     turn(&mut all, 60, 1, 900);
