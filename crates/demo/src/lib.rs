@@ -1,6 +1,6 @@
 //! `demo`: a provider that is no language model. It is a set of rules that turns plain requests in
-//! English, Russian, Chinese and Ukrainian into real tool calls, and says on every message that it
-//! is that (FC-5). It needs no network and gives the same answer to the same prompt.
+//! English, Russian, Chinese and Ukrainian into real tool calls, and says at the end of every turn
+//! that it is that (FC-5). It needs no network and gives the same answer to the same prompt.
 //!
 //! It reads only the prompt: the last thing a user said (in the chat that may be another agent), and
 //! the results of the calls since then. What it understands, calls and says is a table, in the folder
@@ -176,9 +176,12 @@ impl Reply {
         self.complete(input_bytes(prompt))
     }
 
-    /// Says a text, after the note that says what this is.
+    /// Ends the turn with a text, after the note that says what this is.
     fn say(&mut self, said: &str) {
-        let text = format!("{} {said}", say(self.language, "note", &[]));
+        self.write(&format!("{} {said}", say(self.language, "note", &[])));
+    }
+
+    fn write(&mut self, text: &str) {
         let mut end = text.len();
         if end > self.max_bytes {
             self.finish_reason = "length";
@@ -202,7 +205,7 @@ impl Reply {
         if let Some((tool, ..)) = calls.first().filter(|_| length > self.max_bytes) {
             return self.say(&say(self.language, "no_room", &[("tool", tool)]));
         }
-        self.say(said);
+        self.write(said);
         self.written += length;
         self.finish_reason = "tool_calls";
         for (place, call) in (1..).zip(calls) {
