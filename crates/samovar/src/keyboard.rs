@@ -71,7 +71,7 @@ impl Hushed {
     }
 }
 
-/// Takes what was typed and read by nobody yet.
+/// Takes what was typed and not read yet.
 pub(crate) fn typed_ahead() -> String {
     let before = Terminal::note();
     let Some(modes) = &before.0 else {

@@ -59,7 +59,7 @@ pub enum JailError {
         /// The protected path.
         path: String,
     },
-    /// Somebody saved or removed the file after it was looked at; nothing was written.
+    /// Another program saved or removed the file after it was looked at; nothing was written.
     #[error(
         "{path:?} was changed by another program at this very moment, and nothing was written; read it, then call again"
     )]

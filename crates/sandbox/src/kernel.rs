@@ -63,7 +63,7 @@ const F_SETSIG: libc::c_int = 10;
 /// open for reading alone here.
 pub(crate) fn is_open_for_writing(file: &File) -> bool {
     let file = file.as_raw_fd();
-    // The kernel grants a lease for reading only while nobody writes. Another program that opens the
+    // The kernel grants a lease for reading only while no process writes. Another program that opens the
     // file while we have it makes the kernel send a signal, which by default would end this process:
     // it is to send one that is ignored.
     // SAFETY: these commands take a number, and change nothing but the open file.

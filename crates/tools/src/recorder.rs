@@ -2,7 +2,7 @@
 //! take back what a command changed.
 //!
 //! Each look at the folder finds what differs from the look before. What differs was changed by the
-//! command that ran meanwhile; if several ran, nobody knows by which. What a file tool changed
+//! command that ran meanwhile; if several ran, it is not known by which. What a file tool changed
 //! meanwhile is in its own record, and no command's.
 
 mod index;

@@ -2,7 +2,7 @@
 //! file removes what its writer has not seen (TL-2).
 //!
 //! It is kept in the data directory, one file a session, and survives a restart. What a power cut
-//! takes of it makes a write ask for a new look, and no more.
+//! takes of it only makes a write ask for a new look.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};

@@ -222,8 +222,8 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Waits until nobody changes any file, and keeps all from doing so. Whoever has this takes no
-    /// other lock of a file.
+    /// Waits until no call changes a file, and keeps all from doing so. The holder takes no other lock
+    /// of a file.
     pub(crate) fn lock_all(&self) -> Vec<MutexGuard<'_, ()>> {
         let locks = self.locks.iter();
         locks

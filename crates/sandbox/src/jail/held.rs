@@ -31,7 +31,7 @@ pub struct Facts {
     pub size: u64,
     /// When its content was last changed, in nanoseconds since 1970.
     pub modified: i64,
-    /// When anything of it was last changed, in nanoseconds since 1970. Nobody can set it.
+    /// When anything of it was last changed, in nanoseconds since 1970. No program can set it.
     pub changed: i64,
     /// Its number in its file system.
     pub inode: u64,

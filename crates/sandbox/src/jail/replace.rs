@@ -115,7 +115,7 @@ impl Swap<'_> {
             },
             Err(_) => return Err(self.keep_beside(other)),
         }
-        // Somebody may have saved in the meantime what was the new file then.
+        // Another program may have saved the file that was the new one then.
         if self.id(other) == Some(new) && self.holds_new(other) {
             self.remove(other)?;
             return Err(self.changed());

@@ -35,8 +35,8 @@ impl Jail {
         let (folder, name) = self.admit(place)?;
         let stand = self.descend_making(folder)?;
         let dir = retry(|| sys::listable(&stand)).map_err(refused)?;
-        // A rename leaves the file as it is under its other names; whoever knows the permissions knows
-        // what became of those.
+        // A rename leaves the file as it is under its other names; a caller that knows the permissions
+        // knows what became of those.
         let target = || match self.target(&dir, name, place) {
             Err(JailError::HardLinked { .. }) if mode.is_some() => Ok(None),
             found => found,

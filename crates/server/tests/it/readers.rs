@@ -245,7 +245,7 @@ async fn chunk(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(data)
 }
 
-/// What a reader handed over: of which stream, and the data.
+/// What a reader handed over: its stream, and the data.
 type Told = mpsc::Sender<(usize, String)>;
 
 /// Lets each of these readers read all streams, and checks what it hands over and asks for.
@@ -310,7 +310,7 @@ async fn check(readers: &[Reader], start: impl Fn(&str, String, usize, Told, &mu
     }
 }
 
-/// What a reader asked for after the ends of its streams, of which `before` may have seen some.
+/// What a reader asked for after the ends of its streams; `before` may have seen some of it.
 fn afterwards(reader: &Reader, before: &Asked, after: &Asked) {
     for ((package, stream), asked) in after {
         if package != reader.package {

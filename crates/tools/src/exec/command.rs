@@ -69,7 +69,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
             written.add(channel, bytes, make);
         });
         let finish = ended.map_err(|error| error.to_string());
-        // Also where nobody waits for it any more: the turn can be taken back.
+        // Also where no caller waits for it: the turn can be taken back.
         let recorded = match recording {
             Some(recording) => recording.end(),
             None => Recorded::default(),

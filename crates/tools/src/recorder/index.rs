@@ -82,7 +82,7 @@ impl Entry {
         self.facts == *facts && facts.changed.saturating_add(margin) < at
     }
 
-    /// Whether both are the same for whoever reads them.
+    /// Whether both are the same for a reader.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         let (one, two) = (&self.facts, &other.facts);
         self.sort == other.sort

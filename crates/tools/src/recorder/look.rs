@@ -108,7 +108,7 @@ impl Recorder {
             entries: sight.entries,
         };
         if is_new {
-            // What was found out of commands that run is kept before it is found no more.
+            // What was found out of commands that run is kept while it can still be found.
             let noted = if known.running.is_empty() {
                 Ok(())
             } else {

@@ -103,7 +103,7 @@ impl RunningCommand {
     }
 }
 
-/// Whether nothing is different for whoever reads.
+/// Whether nothing is different for a reader.
 pub(super) fn is_alike(one: Option<&Entry>, other: Option<&Entry>) -> bool {
     match (one, other) {
         (None, None) => true,

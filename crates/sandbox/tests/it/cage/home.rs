@@ -63,7 +63,7 @@ fn a_home_is_kept_and_a_layer_over_it_leaves_it_as_it_was() {
             let (written, ended) = run(&cages, job.clone());
             assert_eq!(ended, Ended::Exited(0), "{user:?} {command}: {written}");
             assert_eq!(written, expected, "{user:?} {command}");
-            // Of the data folder it shows no more than the home.
+            // Of the data folder it shows the home alone.
             if job.home.is_some() {
                 let data = data.display();
                 job.args[1] = format!("ls -A {data}; cat {data}/token; touch {data}/new");
