@@ -29,7 +29,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     };
     talk.say_model(true);
-    found.warn();
+    found.warn_before_turns();
     found.say_data(args.talk.verbose);
     if talk.is_first {
         found.say_earlier(true);

@@ -28,7 +28,9 @@ use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, registry,
 };
-use samovar_server::{Config, Durability, FileAccess, Owner, Ownership, Token, UndoBounds};
+use samovar_server::{
+    Config, Durability, FileAccess, Owner, Ownership, Token, UndoBounds, unread_instructions,
+};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{DirArgs, ModelArgs};
@@ -181,6 +183,14 @@ impl Setup {
     pub(crate) fn warn(&self) {
         for warning in &self.warnings {
             say(warning);
+        }
+    }
+
+    /// Says what a person has to hear before a turn: also which instructions agents are not told of.
+    pub(crate) fn warn_before_turns(&self) {
+        self.warn();
+        for unread in unread_instructions(&self.config) {
+            say(&unread.to_string());
         }
     }
 }

@@ -20,7 +20,7 @@ use std::io;
 
 use samovar_descriptors::LEAST;
 use samovar_locale::doctor as text;
-use samovar_server::Home;
+use samovar_server::{Home, UnreadReason, unread_instructions};
 use serde_json::json;
 
 use crate::args;
@@ -94,6 +94,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(damage::examine(found));
     findings.extend(audit::examine(found));
     findings.push(workspace(found));
+    findings.extend(instructions(found));
     findings.extend(hooks::examine(found).await);
     findings.push(hooks::search(found));
     findings.extend(sandbox::examine(found).await);
@@ -172,6 +173,23 @@ fn workspace(found: &Setup) -> Finding {
     }
 }
 
+/// A finding for each file of the workspace that is for agents and that agents are not told of.
+fn instructions(found: &Setup) -> impl Iterator<Item = Finding> {
+    let unread = unread_instructions(&found.config).into_iter();
+    unread.map(|unread| {
+        let (fact, reason) = (unread.to_string(), text::instructions_why());
+        let (what, file) = ("instructions", unread.file);
+        let bad = |fact| Finding::bad(what, Exit::Configuration, fact, reason);
+        match unread.reason {
+            UnreadReason::Empty(_) => {
+                Finding::absent(what, fact, reason).with_command(format!("rm {file}"))
+            }
+            UnreadReason::NotText => bad(fact).with_command(format!("file {file}")),
+            UnreadReason::Unreadable(_) => bad(fact).with_command(format!("ls -l {file}")),
+        }
+    })
+}
+
 fn descriptors(found: &Setup) -> Finding {
     let budget = found.config.budget();
     if !budget.is_enough() {
@@ -208,6 +226,7 @@ fn name(what: &str) -> &'static str {
         "model" => text::what_model(),
         "fallback" => text::what_fallback(),
         "history" => text::what_history(),
+        "instructions" => text::what_instructions(),
         "search" => text::what_search(),
         "local" => text::what_local(),
         "key" => text::what_key(),

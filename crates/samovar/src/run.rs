@@ -104,7 +104,7 @@ async fn turn(what: TurnSource<'_>, plan: Plan<'_>, found: &Setup) -> Result<Exi
         Err(left) => return Ok(farewell(&left)),
     };
     talk.say_model(args.verbose);
-    found.warn();
+    found.warn_before_turns();
     found.say_data(args.verbose);
     if talk.is_first {
         found.say_earlier(false);

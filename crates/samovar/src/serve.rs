@@ -79,7 +79,7 @@ pub(crate) async fn run(
         };
         if is_first {
             let chosen = models::choice(&found.registry).await;
-            found.warn();
+            found.warn_before_turns();
             let kept = server.home().engine().totals().await;
             found.say_earlier(kept.is_ok_and(|kept| kept.sessions == 0));
             say(&banner(&server, &found, &chosen));

@@ -3,10 +3,12 @@
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use samovar_engine::{Folder, FolderFile};
+use samovar_locale as locale;
 use samovar_sandbox::{Jail, JailError, Protected};
 
 use crate::config::{Config, FileAccess};
@@ -65,10 +67,82 @@ pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
 
 /// What the workspace tells agents: read each time, never through a link.
 pub(crate) fn instructions(jail: Arc<Jail>) -> Folder {
-    Folder::new(move || INSTRUCTIONS.iter().find_map(|name| read(&jail, name)))
+    Folder::new(move || INSTRUCTIONS.iter().find_map(|name| said(&jail, name)))
 }
 
-fn read(jail: &Jail, name: &str) -> Option<FolderFile> {
+/// What a file says, if it says something.
+fn said(jail: &Jail, name: &'static str) -> Option<FolderFile> {
+    match read(jail, name) {
+        // An empty one says nothing, so the next one may.
+        Ok(file) => file.filter(says_something),
+        Err(unread) => {
+            tracing::info!(%unread, "the folder's instructions are not read");
+            None
+        }
+    }
+}
+
+/// A file for agents that they are not told of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadInstructions {
+    /// The name of the file.
+    pub file: &'static str,
+    /// Why not.
+    pub reason: UnreadReason,
+}
+
+/// Why agents are not told of a file for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnreadReason {
+    /// It is empty, and agents are told of this one instead.
+    Empty(&'static str),
+    /// It is not UTF-8.
+    NotText,
+    /// It cannot be read, or is a link; with the cause.
+    Unreadable(String),
+}
+
+impl fmt::Display for UnreadInstructions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file;
+        f.write_str(&match &self.reason {
+            UnreadReason::Empty(other) => locale::instructions::empty(file, other),
+            UnreadReason::NotText => locale::instructions::not_text(file),
+            UnreadReason::Unreadable(cause) => locale::instructions::unreadable(file, cause),
+        })
+    }
+}
+
+/// The files in the workspace that are for agents, and that agents are not told of. Says nothing of
+/// a workspace that cannot be opened.
+pub fn unread_instructions(config: &Config) -> Vec<UnreadInstructions> {
+    let Ok(jail) = jail(config) else {
+        return Vec::new();
+    };
+    let (mut unread, mut empty) = (Vec::new(), None);
+    for file in INSTRUCTIONS {
+        match read(&jail, file) {
+            Ok(Some(found)) if says_something(&found) => {
+                unread.extend(empty.map(|empty| UnreadInstructions {
+                    file: empty,
+                    reason: UnreadReason::Empty(file),
+                }));
+                break;
+            }
+            Ok(Some(_)) => empty = Some(file),
+            Ok(None) => {}
+            Err(found) => unread.push(found),
+        }
+    }
+    unread
+}
+
+fn says_something(file: &FolderFile) -> bool {
+    !file.text.trim().is_empty()
+}
+
+fn read(jail: &Jail, name: &'static str) -> Result<Option<FolderFile>, UnreadInstructions> {
+    let unread = |reason| UnreadInstructions { file: name, reason };
     let read = jail.place(name).and_then(|place| {
         let file = jail.open_file(&place)?;
         let bytes = file.read_at(0, MAX_INSTRUCTION_BYTES)?;
@@ -76,27 +150,16 @@ fn read(jail: &Jail, name: &str) -> Option<FolderFile> {
     });
     let (bytes, length) = match read {
         Ok(read) => read,
-        Err(JailError::NotFound { .. }) => return None,
-        Err(error) => {
-            tracing::warn!(file = name, %error, "the folder's instructions are not read");
-            return None;
-        }
+        Err(JailError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(unread(UnreadReason::Unreadable(error.to_string()))),
     };
     let left_out = length.saturating_sub(bytes.len() as u64);
-    let text = whole_text(bytes, left_out > 0);
-    let text = text.or_else(|| {
-        tracing::warn!(file = name, "the folder's instructions are not UTF-8 text");
-        None
-    })?;
-    if text.trim().is_empty() {
-        // It says nothing, so the next one may.
-        return None;
-    }
-    Some(FolderFile {
+    let text = whole_text(bytes, left_out > 0).ok_or_else(|| unread(UnreadReason::NotText))?;
+    Ok(Some(FolderFile {
         name: name.to_owned(),
         text,
         left_out,
-    })
+    }))
 }
 
 /// The bytes as text; of a file that was cut, without the character that the cut divides.

@@ -67,6 +67,7 @@ pub use config::{
     ChatAgent, ChatConfig, Config, ConfiguredTool, ExecConfig, FileAccess, RelaySettings, Token,
 };
 pub use error::OpenError;
+pub use folder::{UnreadInstructions, UnreadReason, unread_instructions};
 pub use home::{Home, LocalAccess, Opening};
 pub use listener::{Lack, Server, StartError};
 pub use names::{Authority, NotAnAuthority, NotAnOrigin, Origin};

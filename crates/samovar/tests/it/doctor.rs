@@ -371,6 +371,38 @@ async fn it_starts_no_turn_that_waits_in_the_data_directory() {
     model.seen(2).await;
 }
 
+// proves MD-27, FC-1
+#[tokio::test]
+async fn instructions_that_agents_are_not_told_of_are_named_at_the_start_of_a_turn_too() {
+    let not_text = "is not UTF-8, so agents are not told what it says; save it as UTF-8";
+    for (agents, claude, wanted) in [
+        (&b"Use tabs."[..], None, None),
+        (b" \n", None, None),
+        (
+            b" \n",
+            Some("Use tabs."),
+            Some("AGENTS.md is empty, so agents are told what CLAUDE.md says".to_owned()),
+        ),
+        (b"\xff\xfeU", None, Some(format!("AGENTS.md {not_text}"))),
+    ] {
+        let program = program();
+        program.file("AGENTS.md", agents);
+        if let Some(claude) = claude {
+            program.file("CLAUDE.md", claude);
+        }
+
+        let ran = program.run(["run", "hi"]).await;
+        let found = document(&program.run(["doctor", "--json"]).await);
+
+        let told: Vec<_> = ran.stderr.lines().filter(|l| l.contains(".md")).collect();
+        assert_eq!(told, Vec::from_iter(wanted.as_deref()), "{ran:?}");
+        let mut findings = found["findings"].as_array().unwrap().iter();
+        let finding = findings.find(|finding| finding["what"] == "instructions");
+        let fact = finding.map(|finding| finding["fact"].as_str().unwrap());
+        assert_eq!(fact, wanted.as_deref(), "{found}");
+    }
+}
+
 // proves CH-4, CH-12, FC-1
 #[tokio::test]
 async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_there() {
