@@ -40,6 +40,7 @@ pub(crate) async fn models(command: Models) -> Result<Exit, Failure> {
     {
         say(&difference);
     }
+    found.warn();
     match common.machine.format() {
         Format::Text => show_models(&answer, &found, rows)?,
         Format::Json => put(&output::line("models", &answer)?).map(drop)?,

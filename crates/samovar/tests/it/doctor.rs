@@ -91,7 +91,8 @@ async fn a_fallback_model_that_cannot_be_asked_is_told_before_it_is_needed() {
 async fn a_key_that_nothing_can_use_is_named() {
     let program = program()
         .set("COHERE_API_KEY", "co-something")
-        .set("AZURE_OPENAI_API_KEY", "az-something");
+        .set("AZURE_OPENAI_API_KEY", "az-something")
+        .set("OPENAI_APIKEY", "sk-something");
 
     let said = program.run(["doctor", "--json"]).await;
 
@@ -114,8 +115,9 @@ async fn a_key_that_nothing_can_use_is_named() {
 
     let listed = program.run(["models", "list"]).await;
     assert_eq!(listed.code, Some(0), "{listed:?}");
-    for fact in [azure, cohere] {
-        assert!(listed.stderr.contains(&text(fact)), "{listed:?}");
+    let mistyped = "the variable OPENAI_APIKEY sets no key; did you mean OPENAI_API_KEY?";
+    for fact in [&text(azure), &text(cohere), mistyped] {
+        assert!(listed.stderr.contains(fact), "{listed:?}");
     }
 }
 
