@@ -249,6 +249,6 @@ fn sign() {
 }
 
 /// Takes the line of the cursor away, and what stands below it.
-fn erase() {
+pub(crate) fn erase() {
     let _nobody_sees = io::stderr().write_all(b"\r\x1b[J");
 }

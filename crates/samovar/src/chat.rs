@@ -3,6 +3,7 @@
 mod command;
 mod lines;
 
+use samovar_core::SessionId;
 use samovar_core::command::Text;
 use samovar_locale as text;
 
@@ -13,7 +14,7 @@ use crate::args::{self, Delivery};
 use crate::calls::Extent;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
-use crate::keyboard::{Hushed, Terminal};
+use crate::keyboard::{Hushed, Terminal, is_gone};
 use crate::output::TurnFormat;
 use crate::screen::say;
 use crate::stop::Stop;
@@ -41,6 +42,7 @@ pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
         lines: Lines::open(),
         extent: Extent::of(args.talk.verbose),
         last: Exit::Ok,
+        followed: None,
     };
     let terminal = Terminal::note();
     let exit = chat.go_on(&mut stop).await;
@@ -59,28 +61,39 @@ struct Chat {
     extent: Extent,
     /// How the last turn ended: what a pipe is told at its end.
     last: Exit,
+    /// The session that began tasks in the background, with its last turn that was shown.
+    followed: Option<(SessionId, String)>,
 }
 
 impl Chat {
     async fn go_on(&mut self, stop: &mut Stop) -> Result<Exit, Failure> {
         loop {
+            let last = self.last_shown();
+            let followed = async {
+                match &last {
+                    Some(last) => self.talk.followed(last).await,
+                    None => std::future::pending().await,
+                }
+            };
             let line = tokio::select! {
-                line = self.lines.next() => line?,
+                line = self.lines.next(followed) => line?,
                 // At a terminal the editor reads Ctrl-C itself, so this is somebody who means it.
                 () = stop.asked() => return Ok(Exit::Interrupted),
             };
-            match line {
-                InputLine::End => return Ok(self.left()),
-                InputLine::Empty => {}
-                InputLine::Said(line) => match self.take(&line, stop).await {
-                    Ok(ChatFlow::GoOn) => {}
-                    Ok(ChatFlow::Leave) => return Ok(self.left()),
-                    // What is refused leaves the chat as it is.
-                    Err(failure) => {
-                        self.last = failure.exit;
-                        failure.report();
-                    }
-                },
+            let taken = match line {
+                InputLine::End => Ok(ChatFlow::Leave),
+                InputLine::Empty => Ok(ChatFlow::GoOn),
+                InputLine::Broken => self.show_followed(stop).await,
+                InputLine::Said(line) => self.take(&line, stop).await,
+            };
+            match taken {
+                Ok(ChatFlow::GoOn) => {}
+                Ok(ChatFlow::Leave) => return self.leave(stop).await,
+                // What is refused leaves the chat as it is.
+                Err(failure) => {
+                    self.last = failure.exit;
+                    failure.report();
+                }
             }
             if stop.is_final() {
                 return Ok(Exit::Interrupted);
@@ -88,13 +101,52 @@ impl Chat {
         }
     }
 
-    /// A person has seen how each turn ended; a pipe is told of the last.
-    fn left(&self) -> Exit {
-        if self.lines.is_terminal() {
+    /// Waits for the tasks in the background as `run` does, unless a server has them. A person has
+    /// seen how each turn ended; a pipe is told of the last.
+    async fn leave(&mut self, stop: &mut Stop) -> Result<Exit, Failure> {
+        match self.last_shown() {
+            Some(_) if self.talk.is_served() => self.talk.say_left().await?,
+            Some(last) if !(self.lines.is_terminal() && is_gone()) => {
+                let extent = self.extent;
+                let make = |session: &SessionId| View::new(TurnFormat::Text, extent, session);
+                let ended = self.talk.stay(Some(&last), make, stop, None).await?;
+                for (_, left) in &ended {
+                    self.last = farewell(left);
+                }
+            }
+            _ => {}
+        }
+        Ok(if self.lines.is_terminal() {
             Exit::Ok
         } else {
             self.last
+        })
+    }
+
+    /// The last turn that was shown of this session, if it began tasks in the background.
+    fn last_shown(&self) -> Option<String> {
+        let (session, turn) = self.followed.as_ref()?;
+        (*session == self.talk.session.id).then(|| turn.clone())
+    }
+
+    /// Shows the turns that the results of tasks have begun.
+    async fn show_followed(&mut self, stop: &mut Stop) -> Result<ChatFlow, Failure> {
+        while let Some(last) = self.last_shown() {
+            let mut view = self.view();
+            let hushed = self.hush();
+            let left = self.talk.show_followed(&last, &mut view, stop).await;
+            self.listen_again(hushed);
+            let Some(left) = left? else {
+                break;
+            };
+            if view.turn().is_none_or(|turn| turn == last) {
+                self.followed = None;
+            }
+            if let ChatFlow::Leave = self.ended(&view, &left) {
+                return Ok(ChatFlow::Leave);
+            }
         }
+        Ok(ChatFlow::GoOn)
     }
 
     async fn take(&mut self, line: &str, stop: &mut Stop) -> Result<ChatFlow, Failure> {
@@ -114,21 +166,44 @@ impl Chat {
 
     async fn say(&mut self, line: &str, stop: &mut Stop) -> Result<ChatFlow, Failure> {
         let said = Text::new(line.to_owned())?;
-        let mut view = View::new(TurnFormat::Text, self.extent, &self.talk.session.id);
+        if let ChatFlow::Leave = self.show_followed(stop).await? {
+            return Ok(ChatFlow::Leave);
+        }
+        let mut view = self.view();
         let message = self.talk.message(&said, Delivery::Queue);
-        let hushed = self.lines.is_terminal().then(Hushed::begin);
+        let hushed = self.hush();
         let left = self.talk.say(message, &mut view, stop, None).await;
+        self.listen_again(hushed);
+        Ok(self.ended(&view, &left?))
+    }
+
+    fn view(&self) -> View {
+        View::new(TurnFormat::Text, self.extent, &self.talk.session.id)
+    }
+
+    fn hush(&self) -> Option<Hushed> {
+        self.lines.is_terminal().then(Hushed::begin)
+    }
+
+    /// What was typed in the meantime stands in the next line.
+    fn listen_again(&mut self, hushed: Option<Hushed>) {
         if hushed.is_some() {
             self.lines.offer(self.talk.typed_ahead().trim_end());
         }
-        drop(hushed);
-        let left = left?;
-        self.last = farewell(&left);
-        Ok(match left {
+    }
+
+    /// Notes how a turn ended, and whether turns will follow it.
+    fn ended(&mut self, view: &View, left: &TurnEnd) -> ChatFlow {
+        self.last = farewell(left);
+        let has_tasks = view.has_spawned() || self.last_shown().is_some();
+        if let Some(turn) = view.turn().filter(|_| has_tasks) {
+            self.followed = Some((self.talk.session.id.clone(), turn.to_owned()));
+        }
+        match left {
             TurnEnd::Unread => ChatFlow::Leave,
             TurnEnd::Ended(_) | TurnEnd::Asked | TurnEnd::Late | TurnEnd::Waits(_) => {
                 ChatFlow::GoOn
             }
-        })
+        }
     }
 }

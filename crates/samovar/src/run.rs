@@ -142,7 +142,9 @@ async fn show_all(
     if view.has_spawned() {
         match &left {
             _ if plan.is_detached => talk.say_left().await?,
-            TurnEnd::Ended(_) => stayed = talk.stay(&view, make, stop, plan.deadline).await,
+            TurnEnd::Ended(_) => {
+                stayed = talk.stay(view.turn(), make, stop, plan.deadline).await;
+            }
             _ => talk.stop_tasks().await,
         }
     }

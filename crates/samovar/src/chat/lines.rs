@@ -1,11 +1,17 @@
 //! Where the lines of a chat come from: an editor with a history at a terminal, else a pipe.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use reedline::{FileBackedHistory, Reedline, Signal, ValidationResult, Validator};
+use reedline::{
+    FileBackedHistory, History, HistoryItem, Reedline, Signal, ValidationResult, Validator,
+};
 use samovar_core::{Code, Error};
 use samovar_locale as text;
 
+use crate::answer::erase;
 use crate::exit::Failure;
 use crate::keyboard::{Sign, editor, gone};
 use crate::screen::say;
@@ -22,6 +28,8 @@ pub(super) enum InputLine {
     Said(String),
     /// Nothing.
     Empty,
+    /// The line was broken off; what stood in it stands in the next one.
+    Broken,
     /// There will be no more.
     End,
 }
@@ -36,6 +44,10 @@ pub(super) enum Lines {
 /// The editor, and what the next line begins with.
 pub(super) struct Editor {
     reedline: Reedline,
+    /// Breaks the line off that is being read.
+    leave: Arc<AtomicBool>,
+    /// What was entered, for the arrow up.
+    entered: VecDeque<String>,
     ready: String,
     /// Whether Ctrl-C came last, so that another one leaves.
     was_interrupted: bool,
@@ -60,16 +72,7 @@ impl Lines {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Self::Pipe;
         }
-        let mut reedline = editor().with_validator(Box::new(Continuation));
-        // Kept for this chat alone: what was said is in the session.
-        if let Ok(history) = FileBackedHistory::new(REMEMBERED) {
-            reedline = reedline.with_history(Box::new(history));
-        }
-        Self::Editor(Some(Box::new(Editor {
-            reedline,
-            ready: String::new(),
-            was_interrupted: false,
-        })))
+        Self::Editor(Some(Box::new(Editor::new(VecDeque::new()))))
     }
 
     /// Whether a person types.
@@ -84,8 +87,11 @@ impl Lines {
         }
     }
 
-    /// The next line. Reading waits in a thread of its own.
-    pub(super) async fn next(&mut self) -> Result<InputLine, Failure> {
+    /// The next line. Reading waits in a thread of its own, which an editor leaves when `until` is over.
+    pub(super) async fn next(
+        &mut self,
+        until: impl Future<Output = ()>,
+    ) -> Result<InputLine, Failure> {
         let line = match self {
             Self::Pipe => {
                 let read = tokio::task::spawn_blocking(from_pipe).await;
@@ -95,14 +101,23 @@ impl Lines {
                 let Some(mut taken) = editor.take() else {
                     return Ok(InputLine::End);
                 };
-                let read = tokio::task::spawn_blocking(move || {
+                let leave = taken.leave.clone();
+                let mut read = tokio::task::spawn_blocking(move || {
                     let line = taken.read();
                     (taken, line)
                 });
-                let read = tokio::select! {
+                let is_over = tokio::select! {
                     biased;
                     () = gone() => return Ok(InputLine::End),
-                    read = read => read,
+                    read = &mut read => Err(read),
+                    () = until => Ok(()),
+                };
+                let read = match is_over {
+                    Err(read) => read,
+                    Ok(()) => {
+                        leave.store(true, Ordering::Relaxed);
+                        read.await
+                    }
                 };
                 read.map(|(taken, line)| {
                     *editor = Some(taken);
@@ -116,6 +131,27 @@ impl Lines {
 }
 
 impl Editor {
+    fn new(entered: VecDeque<String>) -> Self {
+        let leave = Arc::new(AtomicBool::new(false));
+        let mut reedline = editor()
+            .with_validator(Box::new(Continuation))
+            .with_break_signal(leave.clone());
+        // Kept for this chat alone: what was said is in the session.
+        if let Ok(mut history) = FileBackedHistory::new(REMEMBERED) {
+            for line in &entered {
+                let _forgotten = history.save(HistoryItem::from_command_line(line));
+            }
+            reedline = reedline.with_history(Box::new(history));
+        }
+        Self {
+            reedline,
+            leave,
+            entered,
+            ready: String::new(),
+            was_interrupted: false,
+        }
+    }
+
     fn read(&mut self) -> io::Result<InputLine> {
         let ready = std::mem::take(&mut self.ready);
         if !ready.is_empty() {
@@ -126,7 +162,20 @@ impl Editor {
         let was_interrupted = std::mem::take(&mut self.was_interrupted);
         match signal {
             Signal::Success(line) if line.trim().is_empty() => Ok(InputLine::Empty),
-            Signal::Success(line) => Ok(InputLine::Said(line.replace("\\\n", "\n"))),
+            Signal::Success(line) => {
+                if self.entered.len() == REMEMBERED {
+                    self.entered.pop_front();
+                }
+                self.entered.push_back(line.clone());
+                Ok(InputLine::Said(line.replace("\\\n", "\n")))
+            }
+            Signal::ExternalBreak(draft) => {
+                erase();
+                // The same editor would draw its prompt over what is shown now.
+                *self = Self::new(std::mem::take(&mut self.entered));
+                self.ready = draft;
+                Ok(InputLine::Broken)
+            }
             Signal::CtrlC if was_interrupted => Ok(InputLine::End),
             Signal::CtrlC => {
                 self.was_interrupted = true;

@@ -39,12 +39,12 @@ impl Talk {
     /// As [`Talk::say`].
     pub(crate) async fn stay(
         &mut self,
-        began: &View,
+        began: Option<&str>,
         make: impl Fn(&SessionId) -> View,
         stop: &mut Stop,
         deadline: Option<Instant>,
     ) -> Result<Vec<(View, TurnEnd)>, Failure> {
-        let mut last = began.turn().map(str::to_owned);
+        let mut last = began.map(str::to_owned);
         let (mut ended, mut is_told) = (Vec::new(), false);
         loop {
             let turns = self.turns().await?;
@@ -53,17 +53,8 @@ impl Talk {
                 Next::Nothing => return Ok(ended),
                 Next::Turn => {
                     let mut view = make(&self.session.id);
-                    let left = self
-                        .show(&Source::Running, &mut view, stop, deadline)
-                        .await?;
+                    let left = self.show_next(&later, &mut view, stop, deadline).await?;
                     let now = view.turn().map(str::to_owned);
-                    let missed = later
-                        .iter()
-                        .take_while(|id| Some(id.as_str()) != now.as_deref());
-                    let missed = missed.count() as u64;
-                    if missed > 0 {
-                        say(&text::run::missed(missed, &self.session.id));
-                    }
                     let is_over = !matches!(left, TurnEnd::Ended(_)) || now == last;
                     last = now;
                     ended.push((view, left));
@@ -89,6 +80,58 @@ impl Talk {
                 }
             }
         }
+    }
+
+    /// Shows the turn of the session that runs, and says how many of these ended before it.
+    async fn show_next(
+        &mut self,
+        later: &[TurnId],
+        view: &mut View,
+        stop: &mut Stop,
+        deadline: Option<Instant>,
+    ) -> Result<TurnEnd, Failure> {
+        let left = self.show(&Source::Running, view, stop, deadline).await?;
+        let is_earlier = |id: &&TurnId| Some(id.as_str()) != view.turn();
+        let missed = later.iter().take_while(is_earlier).count() as u64;
+        if missed > 0 {
+            say(&text::run::missed(missed, &self.session.id));
+        }
+        Ok(left)
+    }
+
+    /// Waits until a turn has begun after this one; forever if none will. Safe to drop halfway.
+    pub(crate) async fn followed(&mut self, last: &str) {
+        loop {
+            let turns = self.turns().await.unwrap_or_default();
+            match next(&turns, &after(&turns, Some(last))) {
+                Next::Turn => return,
+                Next::Tasks => tokio::time::sleep(LOOK_EVERY).await,
+                Next::Nothing => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Shows the turns that have begun after this one, and no longer waits for tasks.
+    ///
+    /// # Errors
+    /// As [`Talk::say`].
+    pub(crate) async fn show_followed(
+        &mut self,
+        last: &str,
+        view: &mut View,
+        stop: &mut Stop,
+    ) -> Result<Option<TurnEnd>, Failure> {
+        let turns = self.turns().await?;
+        let later = after(&turns, Some(last));
+        match next(&turns, &later) {
+            Next::Turn => self.show_next(&later, view, stop, None).await.map(Some),
+            Next::Tasks | Next::Nothing => Ok(None),
+        }
+    }
+
+    /// Whether another process has the session's turns.
+    pub(crate) fn is_served(&self) -> bool {
+        !self.way.is_here()
     }
 
     /// Says what goes on in the server, and how to see it.

@@ -221,6 +221,58 @@ async fn detached_tasks_are_left_to_a_server_and_without_one_nothing_begins() {
     );
 }
 
+// proves FC-1
+#[tokio::test]
+async fn a_chat_shows_a_follow_up_turn_at_its_prompt_and_waits_for_tasks_when_it_is_left() {
+    for (is_served, leaves_early) in [(false, false), (false, true), (true, true)] {
+        let water = Gate::new("water");
+        let (program, model) = with_model([
+            call("spawn", json!({"task": "boil water"})).when(When::user("go")),
+            say("It boils.")
+                .hold_head(&water)
+                .when(When::user("boil water")),
+            say("I began it.").when(When::user("go")),
+            say("Tea is ready.").into(),
+        ])
+        .await;
+        let _server = match is_served {
+            true => Some(program.serve(&[]).await),
+            false => None,
+        };
+        let terminal = program.at_terminal(["chat"]);
+        terminal.sees_prompt("> ").await;
+        terminal.enters("go").await;
+        let is_begun = |screen: &str| screen.ends_with("I began it.\n>");
+        terminal.sees_that("the end of its turn", is_begun).await;
+
+        if !leaves_early {
+            terminal.types("a draft").await;
+            terminal.sees_prompt("> a draft").await;
+            model.open(&water).unwrap();
+            let is_shown = |screen: &str| screen.ends_with("Tea is ready.\n> a draft");
+            terminal
+                .sees_that("the follow-up and the draft", is_shown)
+                .await;
+            terminal.types(keys::CTRL_C).await;
+            terminal
+                .sees_that("an empty line", |screen| screen.ends_with("\n>"))
+                .await;
+        }
+        terminal.enters("/quit").await;
+        let screen = match (leaves_early, is_served) {
+            (true, false) => {
+                terminal.sees("waiting for 1 background task").await;
+                model.open(&water).unwrap();
+                terminal.leaves().await.screen
+            }
+            _ => terminal.leaves().await.screen,
+        };
+        assert_eq!(screen.contains("Tea is ready."), !is_served, "{screen}");
+        let names_list = screen.contains("samovar turns list --session ");
+        assert_eq!(names_list, is_served, "{screen}");
+    }
+}
+
 // proves FC-2
 #[tokio::test]
 async fn ctrl_c_stops_the_tasks_that_run_waits_for() {
