@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use flate2::read::ZlibDecoder;
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use samovar_core::error::Code;
 use samovar_core::file_changes::ClosedCall;
 use samovar_core::tool::ProgressSink;
@@ -47,11 +48,42 @@ async fn noted(all: &mut Turns, command: &str) -> String {
     notes.concat()
 }
 
+/// Lets no mode be passed over by the thread of this test, and those that it starts, if it is root's.
+fn obey_modes() {
+    let mut sets = capabilities(None).unwrap();
+    let passing = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+    sets.effective.remove(passing);
+    set_capabilities(None, sets).unwrap();
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
 // proves TL-2
 #[tokio::test]
 async fn what_is_not_covered_is_said_before_the_command_runs() {
     type Make = fn(&Path);
-    let rows: [(&str, Make, &str, bool); 6] = [
+    obey_modes();
+    let rows: [(&str, Make, &str, bool); 8] = [
+        (
+            "a closed folder",
+            |ws| {
+                fs::create_dir(ws.join("closed")).unwrap();
+                set_mode(&ws.join("closed"), 0);
+            },
+            "which cannot be read: \"closed\"",
+            true,
+        ),
+        (
+            "a closed file",
+            |ws| {
+                fs::write(ws.join("closed"), "x").unwrap();
+                set_mode(&ws.join("closed"), 0);
+            },
+            "which cannot be read: \"closed\"",
+            true,
+        ),
         (
             "a repository",
             |ws| fs::create_dir_all(ws.join("sub/.git")).unwrap(),
@@ -110,6 +142,10 @@ async fn what_is_not_covered_is_said_before_the_command_runs() {
         assert_eq!(all.yard.content("a"), content, "{what}");
         // A large file would be seen to change.
         assert_eq!(taken.calls.is_empty(), what != "a large file", "{what}");
+        if what.contains("closed") {
+            // So that the folder of the test can be removed.
+            set_mode(&all.yard.ws("closed"), 0o700);
+        }
     }
     // Nothing is said where all is covered, and of a command that only reads there is nothing left.
     let mut all = commanding(&[("a", "old")]);
