@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use samovar_server::{Config, Opening, Token};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 const TOKEN: &str = "a-token-for-tests-of-32-letters-";
@@ -96,6 +96,48 @@ async fn what_is_asked_before_everything_is_open_waits_four_seconds_and_is_told_
     let (status, _) = ask(&app, "here", "/healthz").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(began.elapsed().as_secs(), 4);
+}
+
+// proves AS-4
+#[tokio::test]
+async fn a_silent_stream_has_a_comment_without_an_empty_line_every_fifteen_seconds() {
+    let root = tempfile::tempdir().unwrap();
+    let opening = Opening::begin(&config(&root)).unwrap();
+    let app = opening.router(["here"]);
+    let home = opening.finish().await.unwrap();
+    let post = async |path: &str, params: Value| {
+        let request = Request::post(format!("/services/agent/{path}"))
+            .header("host", "here")
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .header("content-type", "application/json")
+            .body(Body::from(params.to_string()))
+            .unwrap();
+        app.clone().oneshot(request).await.unwrap().into_body()
+    };
+    let session = json!({"sessionId": "s", "model": "demo"});
+    post("createSession", session)
+        .await
+        .collect()
+        .await
+        .unwrap();
+    let message = json!({"sessionId": "s", "content": "ask me my name"});
+    let mut stream = post("sendMessage/stream", message).await;
+    let mut next = async || {
+        let frame = stream.frame().await.unwrap().unwrap();
+        String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap()
+    };
+    while !next().await.contains(": waits for ") {}
+
+    tokio::time::pause();
+    for _ in 0..2 {
+        let began = tokio::time::Instant::now();
+        let comment = next().await;
+        assert_eq!(began.elapsed().as_secs(), 15);
+        assert!(comment.starts_with(": ping\n: waits for "), "{comment}");
+        assert!(!comment.contains("\n\n"), "{comment}");
+    }
+    tokio::time::resume();
+    home.close_now().await;
 }
 
 // proves AS-22

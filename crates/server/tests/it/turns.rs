@@ -2,7 +2,7 @@
 //! streams. What turns do with it is tested beside the engine.
 
 use samovar_model_server::{ExchangeEnd, Gate, call, say};
-use samovar_testkit::{App, EventStream};
+use samovar_testkit::{App, AppBuilder, EventStream};
 use serde_json::{Value, json};
 
 use crate::shown::{kinds, last, text};
@@ -126,7 +126,19 @@ async fn bounds_that_are_none_or_not_its_own_are_refused_and_nothing_is_kept() {
 // proves SA-12, SA-11
 #[tokio::test]
 async fn a_budget_is_shown_with_what_is_left_and_the_limit_that_cut_it() {
-    let app = App::start([call("list_dir", json!({})).forever()]).await;
+    // The price of a server on another machine is not known.
+    let elsewhere = ("custom".to_owned(), "http://192.0.2.1/v1".to_owned());
+    let app = AppBuilder::new()
+        .provider("vllm", "here")
+        .with(|config| config.providers.base_urls.extend([elsewhere]))
+        .start([call("list_dir", json!({})).forever()])
+        .await;
+    let unpriced = json!({"sessionId": "unpriced", "model": "custom/there"});
+    app.ok("createSession", unpriced).await;
+    let money = with("unpriced", &json!({"budgetUsd": 0.5}));
+    let refused = app.call("sendMessage", money).await;
+    assert_eq!((refused.status, refused.code()), (422, "unpriced_model"));
+
     let session = app.session().await;
     let budget = json!({"budgetSteps": 2, "budgetTokens": 900_000});
     let frames = app.stream(with(&session, &budget)).await.rest().await;
