@@ -4,7 +4,7 @@ use std::fs;
 
 use reqwest::Method;
 use rustix::process::{Resource, Rlimit, prlimit};
-use samovar_model_server::{Gate, say};
+use samovar_model_server::{Gate, call, say};
 use samovar_testkit::{EventStream, Signal, SmallDisk};
 use serde_json::{Value, json};
 
@@ -95,6 +95,49 @@ async fn a_limit_on_the_size_of_files_is_a_full_disk_and_ends_no_server() {
     while server.call("createSession", json!({})).await.status != 200 {}
     server.send(Signal::TERM);
     server.end().await;
+}
+
+// proves TL-2, DU-12
+#[tokio::test]
+async fn a_command_runs_where_the_disk_has_no_room_for_its_record_and_undo_names_what_remains() {
+    let name = "full::a_command_runs_where_the_disk_has_no_room_for_its_record_and_undo_names_what_remains";
+    let Some(disk) = SmallDisk::of_test(name, 48 * MIB) else {
+        return;
+    };
+    let command = json!({"command": "echo new > a.txt"});
+    let (program, _model) = with_model([call("exec", command), say("done")]).await;
+    let program = program.set("DATA_DIR", disk.path().join("data").to_str().unwrap());
+    fs::write(disk.path().join("more"), vec![1; 24 << 20]).unwrap();
+    let mut noise = 1_u64;
+    let bytes = std::iter::repeat_with(|| {
+        noise ^= noise << 13;
+        noise ^= noise >> 7;
+        noise ^= noise << 17;
+        noise.to_le_bytes()
+    });
+    let bytes: Vec<u8> = bytes.take(4 << 17).flatten().collect();
+    program.file("a.txt", "old");
+    for at in 0..7_u8 {
+        program.file(format!("big-{at}"), [&bytes[..], &[at]].concat());
+    }
+
+    let said = program.run(["run", "go"]).await;
+
+    assert_eq!((said.code, &*said.stdout), (Some(0), "done\n"), "{said:?}");
+    assert!(
+        said.stderr.contains("the folder could not be recorded"),
+        "{said:?}"
+    );
+    let content = fs::read_to_string(program.folder().join("a.txt")).unwrap();
+    assert_eq!(content, "new\n");
+    let listed = program.run(["sessions", "list", "--json"]).await;
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    let undone = program.run(["sessions", "undo", id, "--files"]).await;
+    assert!(
+        undone.stdout.contains("other effects remain: exec"),
+        "{undone:?}"
+    );
 }
 
 // proves DU-2, DU-12

@@ -7,7 +7,7 @@ use samovar_model_server::{Gate, When, call, say};
 use samovar_testkit::keys;
 use serde_json::json;
 
-use crate::setup::{program, with_model};
+use crate::setup::{ended_with, program, with_model};
 
 // proves FC-1
 #[tokio::test]
@@ -383,6 +383,35 @@ async fn a_command_ends_with_its_terminal_and_frees_its_data_directory() {
             assert_eq!(listed.code, Some(0), "{listed:?}");
             assert!(!listed.stdout.contains("(interrupted)"), "{listed:?}");
         }
+    }
+}
+
+/// What a folder's file may set only when it is trusted.
+const UNTRUSTED: &str = "[providers.openai]\napi_base = \"http://127.0.0.1:9/v1\"\n";
+
+// proves FC-1
+#[tokio::test]
+async fn a_question_of_a_command_and_an_agent_in_a_room_end_with_their_terminal_too() {
+    let program = program().set("SAMOVAR__RELAY__MOVIE_ROOMS", "cinema");
+    let _server = program.serve(&[]).await;
+    let agent = ["relay", "agent", "--room", "cinema"];
+    let terminal = program.at_terminal(agent);
+    terminal.sees("joined room cinema").await;
+    assert!(terminal.closes().await.is_some());
+
+    program.file("samovar.toml", UNTRUSTED);
+    for is_closed in [true, false] {
+        let terminal = program.at_terminal(["config", "trust"]);
+        terminal.sees("[y/N]").await;
+        if is_closed {
+            // Nothing is begun yet, so the hang-up itself may end it.
+            terminal.closes().await;
+        } else {
+            terminal.types(keys::CTRL_D).await;
+            assert_eq!(terminal.leaves().await.code, Some(0));
+        }
+        let said = program.run(["run", "go"]).await;
+        ended_with(&said, 3, "config_untrusted");
     }
 }
 
