@@ -190,6 +190,7 @@ impl Chat {
         if hushed.is_some() {
             self.lines.offer(self.talk.typed_ahead().trim_end());
         }
+        drop(hushed);
     }
 
     /// Notes how a turn ended, and whether turns will follow it.

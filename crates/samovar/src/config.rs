@@ -181,9 +181,7 @@ impl Setup {
 
     /// Says what a person has to hear.
     pub(crate) fn warn(&self) {
-        for warning in &self.warnings {
-            say(warning);
-        }
+        self.warnings.iter().for_each(|warning| say(warning));
     }
 
     /// Says what a person has to hear before a turn: also which instructions agents are not told of.

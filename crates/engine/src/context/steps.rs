@@ -38,7 +38,8 @@ pub(super) fn note<'a>(
 
 /// The note, with the calls that it names newest first.
 fn text(count: usize, named: &[String], unnamed: usize) -> String {
-    let named: String = named.iter().rev().map(|call| format!("\n{call}")).collect();
+    let named = named.iter().rev().flat_map(|call| ["\n", call]);
+    let named: String = named.collect();
     let unnamed = match unnamed {
         0 => String::new(),
         unnamed => format!(" ({unnamed} more are not named)"),

@@ -222,17 +222,12 @@ fn a_model_is_told_which_calls_of_the_running_turn_are_left_out() {
         (40, 300, None),
     ] {
         let mut all = Vec::new();
-        turn(&mut all, 1, 1, 5);
-        let begin = all.len();
         turn(&mut all, rounds, 1, 200);
         all.pop();
-        let first = Arc::make_mut(&mut all[begin + 1]);
-        let Part::Call(call) = &mut first.parts[0] else {
-            panic!("{first:?}");
-        };
-        call.args = json!({"at": 1});
+        let call = ToolCall::new(CallId::new("c2").unwrap(), "look", json!({"at": 1}));
+        Arc::make_mut(&mut all[1]).parts = vec![Part::Call(call)];
 
-        let shown = fit(all, begin, room);
+        let shown = fit(all, 0, room);
 
         let said = shown[0].text();
         assert_eq!(said.contains("left out"), wanted.is_some(), "{said}");

@@ -106,18 +106,17 @@ impl Lines {
                     let line = taken.read();
                     (taken, line)
                 });
-                let is_over = tokio::select! {
+                let over = tokio::select! {
                     biased;
                     () = gone() => return Ok(InputLine::End),
-                    read = &mut read => Err(read),
-                    () = until => Ok(()),
+                    read = &mut read => Some(read),
+                    () = until => None,
                 };
-                let read = match is_over {
-                    Err(read) => read,
-                    Ok(()) => {
-                        leave.store(true, Ordering::Relaxed);
-                        read.await
-                    }
+                let read = if let Some(read) = over {
+                    read
+                } else {
+                    leave.store(true, Ordering::Relaxed);
+                    read.await
                 };
                 read.map(|(taken, line)| {
                     *editor = Some(taken);

@@ -235,9 +235,10 @@ async fn a_chat_shows_a_follow_up_turn_at_its_prompt_and_waits_for_tasks_when_it
             say("Tea is ready.").into(),
         ])
         .await;
-        let _server = match is_served {
-            true => Some(program.serve(&[]).await),
-            false => None,
+        let _server = if is_served {
+            Some(program.serve(&[]).await)
+        } else {
+            None
         };
         let terminal = program.at_terminal(["chat"]);
         terminal.sees_prompt("> ").await;

@@ -60,68 +60,71 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
+type Make = fn(&Path);
+
+/// What is made in a folder, the note about it, and whether the rest is covered.
+const NOT_COVERED: [(&str, Make, &str, bool); 8] = [
+    (
+        "a closed folder",
+        |ws| {
+            fs::create_dir(ws.join("closed")).unwrap();
+            set_mode(&ws.join("closed"), 0);
+        },
+        "which cannot be read: \"closed\"",
+        true,
+    ),
+    (
+        "a closed file",
+        |ws| {
+            fs::write(ws.join("closed"), "x").unwrap();
+            set_mode(&ws.join("closed"), 0);
+        },
+        "which cannot be read: \"closed\"",
+        true,
+    ),
+    (
+        "a repository",
+        |ws| fs::create_dir_all(ws.join("sub/.git")).unwrap(),
+        "in these repositories below the folder: \"sub\"",
+        true,
+    ),
+    (
+        "a socket",
+        |ws| drop(UnixListener::bind(ws.join("s")).unwrap()),
+        "to these pipes, sockets or devices: \"s\"",
+        true,
+    ),
+    (
+        "a large file",
+        |ws| fs::write(ws.join("big"), [0; 3000]).unwrap(),
+        "are larger than 16 MiB: \"big\"",
+        true,
+    ),
+    (
+        "too deep",
+        |ws| fs::create_dir_all(ws.join("d/".repeat(120))).unwrap(),
+        "lie too deep",
+        true,
+    ),
+    (
+        "many files",
+        |ws| (0..60).for_each(|n| fs::write(ws.join(n.to_string()), "").unwrap()),
+        "more than 50 files",
+        false,
+    ),
+    (
+        "many bytes",
+        |ws| (0..9).for_each(|n| fs::write(ws.join(n.to_string()), [0; 1500]).unwrap()),
+        "more than 0 MiB",
+        false,
+    ),
+];
+
 // proves TL-2
 #[tokio::test]
 async fn what_is_not_covered_is_said_before_the_command_runs() {
-    type Make = fn(&Path);
     obey_modes();
-    let rows: [(&str, Make, &str, bool); 8] = [
-        (
-            "a closed folder",
-            |ws| {
-                fs::create_dir(ws.join("closed")).unwrap();
-                set_mode(&ws.join("closed"), 0);
-            },
-            "which cannot be read: \"closed\"",
-            true,
-        ),
-        (
-            "a closed file",
-            |ws| {
-                fs::write(ws.join("closed"), "x").unwrap();
-                set_mode(&ws.join("closed"), 0);
-            },
-            "which cannot be read: \"closed\"",
-            true,
-        ),
-        (
-            "a repository",
-            |ws| fs::create_dir_all(ws.join("sub/.git")).unwrap(),
-            "in these repositories below the folder: \"sub\"",
-            true,
-        ),
-        (
-            "a socket",
-            |ws| drop(UnixListener::bind(ws.join("s")).unwrap()),
-            "to these pipes, sockets or devices: \"s\"",
-            true,
-        ),
-        (
-            "a large file",
-            |ws| fs::write(ws.join("big"), [0; 3000]).unwrap(),
-            "are larger than 16 MiB: \"big\"",
-            true,
-        ),
-        (
-            "too deep",
-            |ws| fs::create_dir_all(ws.join("d/".repeat(120))).unwrap(),
-            "lie too deep",
-            true,
-        ),
-        (
-            "many files",
-            |ws| (0..60).for_each(|n| fs::write(ws.join(n.to_string()), "").unwrap()),
-            "more than 50 files",
-            false,
-        ),
-        (
-            "many bytes",
-            |ws| (0..9).for_each(|n| fs::write(ws.join(n.to_string()), [0; 1500]).unwrap()),
-            "more than 0 MiB",
-            false,
-        ),
-    ];
-    for (what, make, expected, is_covered) in rows {
+    for (what, make, expected, is_covered) in NOT_COVERED {
         let bounds = RecorderBounds {
             files: if what == "too deep" { 500 } else { 50 },
             file_bytes: 2000,
