@@ -50,8 +50,8 @@ impl SqliteHistory {
     /// transactions. Nothing is written to a file that is not a history.
     ///
     /// # Errors
-    /// [`Broken::Damaged`] for a file that is not a database, is cut short, or was written by a
-    /// newer version; [`Broken::Full`] and [`Broken::Io`] when it cannot be made or opened.
+    /// [`Broken::Damaged`] for a file that is not a database or is cut short; [`Broken::Full`] and
+    /// [`Broken::Io`] when it cannot be made or opened, or is not of this program's format.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Broken> {
         let path = path.as_ref();
         let disk = Disk::with_ballast(path.parent().unwrap_or(path), 0);

@@ -50,6 +50,8 @@ use row::{Row, RowKey};
 pub use sync_marker::Durability;
 use sync_marker::EarlierWrites;
 use tables::Tables;
+#[cfg(test)]
+pub(crate) use tables::make_bare;
 pub use walk::{WalkReport, walk};
 use writer::{Job, Jobs};
 
@@ -129,7 +131,7 @@ impl LmdbJournal {
     /// restored backup never gives out an event id again.
     ///
     /// # Errors
-    /// [`Broken`]; also when the journal has the format of a newer program.
+    /// [`Broken`]; also when the journal is not of this program's format.
     pub fn open(dir: &Path, now_seconds: u64) -> Result<(Self, Recovered), Broken> {
         Self::open_with(dir, now_seconds, &Settings::default())
     }

@@ -39,7 +39,6 @@ mod local;
 mod marks;
 mod missing;
 mod model_test;
-mod older;
 mod pipes;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod proof;

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use samovar_core::Broken;
-use samovar_locale as locale;
 use sqlx::migrate::MigrateError;
 
 /// Why something could not be read or written.
@@ -65,9 +64,6 @@ impl From<MigrateError> for Failure {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
                 Self::Sql(error)
             }
-            MigrateError::VersionMissing(version) => {
-                Self::Foreign(locale::store::history_newer(version))
-            }
             other => Self::Foreign(other.to_string()),
         }
     }
@@ -96,7 +92,7 @@ impl From<Failure> for Broken {
                 _,
             ) => Self::Damaged(format!("history: {error}")),
             (Failure::Sql(error), _) => Self::Io(format!("history: {error}")),
-            // Nobody is to set aside what a newer program can read.
+            // Another program can read it, so it must not be set aside.
             (Failure::Foreign(why), _) => Self::Io(format!("history: {why}")),
             (Failure::Odd(why), _) => Self::Damaged(format!("history: {why}")),
         }

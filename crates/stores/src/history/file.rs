@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use samovar_core::Broken;
+use samovar_locale as locale;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection, SqlitePool};
@@ -20,48 +21,28 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The WAL is cut to this after a checkpoint.
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
-/// The tables' versions, in order. Never change one that was released: add the next.
-pub(super) const VERSIONS: [Version; 12] = [
-    (
-        1,
-        "history",
-        include_str!("../../migrations/0001_history.sql"),
-    ),
-    (
-        2,
-        "titles",
-        include_str!("../../migrations/0002_titles.sql"),
-    ),
-    (
-        3,
-        "context",
-        include_str!("../../migrations/0003_context.sql"),
-    ),
-    (4, "route", include_str!("../../migrations/0004_route.sql")),
-    (
-        5,
-        "checksums",
-        include_str!("../../migrations/0005_checksums.sql"),
-    ),
-    (
-        6,
-        "agents",
-        include_str!("../../migrations/0006_agents.sql"),
-    ),
-    (7, "spent", include_str!("../../migrations/0007_spent.sql")),
-    (
-        8,
-        "prompt",
-        include_str!("../../migrations/0008_prompt.sql"),
-    ),
-    (9, "costs", include_str!("../../migrations/0009_costs.sql")),
-    (
-        10,
-        "counts",
-        include_str!("../../migrations/0010_counts.sql"),
-    ),
-    (11, "audit", include_str!("../../migrations/0011_audit.sql")),
-    (12, "level", include_str!("../../migrations/0012_level.sql")),
+/// The migrations, in order; each leads to the format of its number. Never change one: add the next.
+const MIGRATIONS: [(i64, &str, &str); 1] = [(
+    FORMAT,
+    "format 1",
+    include_str!("../../migrations/0001_format_1.sql"),
+)];
+const FORMAT: i64 = 1;
+/// Where the migrator keeps which of them it has made.
+const FORMATS: &str = "_sqlx_migrations";
+/// The tables and views of that format.
+const TABLES: [&str; 11] = [
+    "audit_head",
+    "generation",
+    "message_parts",
+    "message_rows",
+    "messages",
+    "sessions",
+    "spent_in_memory",
+    "sub_agent_definitions",
+    "sub_agent_versions",
+    "syncs",
+    "turns",
 ];
 
 /// How the file's connections are opened.
@@ -142,27 +123,41 @@ fn create(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Opens a connection and brings the tables up to date, each version in a transaction of its own.
-pub(super) async fn migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, Failure> {
-    apply(options, &VERSIONS).await
+/// Refuses a file whose tables are those of another format, or of none. One without any table is new.
+pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    let foreign = || Failure::Foreign(locale::store::history_format(FORMAT));
+    let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
+                  AND name NOT LIKE 'sqlite_%'";
+    let tables: Vec<String> = sqlx::query_scalar(tables)
+        .fetch_all(&mut *connection)
+        .await?;
+    let has = |name: &str| tables.iter().any(|table| table == name);
+    let formats: Vec<i64> = if has(FORMATS) {
+        let formats = "SELECT version FROM _sqlx_migrations ORDER BY version";
+        sqlx::query_scalar(formats).fetch_all(connection).await?
+    } else {
+        Vec::new()
+    };
+    let is_new = formats.is_empty() && tables.iter().all(|table| table == FORMATS);
+    let known = MIGRATIONS.iter().map(|(format, _, _)| format);
+    if is_new || (known.eq(&formats) && TABLES.into_iter().all(has)) {
+        Ok(())
+    } else {
+        Err(foreign())
+    }
 }
 
-/// A version of the tables: its number, its name, the statements that lead to it.
-type Version = (i64, &'static str, &'static str);
-
-pub(super) async fn apply(
-    options: &SqliteConnectOptions,
-    versions: &[Version],
-) -> Result<SqliteConnection, Failure> {
-    let versions = versions.iter().map(|(version, name, sql)| {
-        let sql = (*sql).into_sql_str();
-        Migration::new(*version, (*name).into(), MigrationType::Simple, sql, false)
+/// Opens a connection and brings the tables up to date, each migration in a transaction.
+pub(super) async fn migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, Failure> {
+    let migrations = MIGRATIONS.into_iter().map(|(format, name, sql)| {
+        let sql = sql.into_sql_str();
+        Migration::new(format, name.into(), MigrationType::Simple, sql, false)
     });
-    let versions: Vec<_> = versions.collect();
+    let migrator = Migrator::with_migrations(migrations.collect());
     let one = SqlitePoolOptions::new().max_connections(1);
     let one = one.after_connect(|connection, _| Box::pin(stop_at_commits(connection)));
     let one = one.connect_with(options.clone()).await?;
-    let migrator = Migrator::with_migrations(versions);
+    check_format(&mut *one.acquire().await?).await?;
     migrator.run(&one).await?;
     let mut migrated = one.acquire().await?.detach();
     migrated.lock_handle().await?.remove_commit_hook();

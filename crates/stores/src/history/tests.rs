@@ -1,6 +1,5 @@
 use samovar_core::history::Change;
 use samovar_core::{Message, Millis, Part, Role, Seq};
-use serde_json::json;
 use sqlx::Row;
 use tempfile::TempDir;
 
@@ -95,45 +94,6 @@ async fn no_read_grows_with_what_it_does_not_answer() {
     );
 }
 
-#[tokio::test]
-async fn a_history_of_the_first_version_gets_titles_from_what_its_clients_gave() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("history.db");
-    let file = file::Options::new(&path).unwrap();
-    let mut old = file::apply(&file.writer(), &file::VERSIONS[..1])
-        .await
-        .unwrap();
-    let insert = "INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, \
-                  found_by) VALUES (?1, 'demo', 'master', ?2, 1, 1, '')";
-    let longest = "ж".repeat(128);
-    let rows = [
-        (json!({"title": " Tea at five "}), Some("Tea at five")),
-        (json!({"title": longest}), Some(longest.as_str())),
-        (json!({"title": format!("{longest}.")}), None),
-        (json!({"title": "two\nlines"}), None),
-        (json!({"title": "\u{9b}2J"}), None),
-        (json!({"title": "a\u{0}b"}), None),
-        (json!({"title": "\u{a0}"}), None),
-        (json!({"title": 7}), None),
-        (json!({}), None),
-    ];
-    for (n, (metadata, _)) in rows.iter().enumerate() {
-        let insert = sqlx::query(insert).bind(n.to_string());
-        let insert = insert.bind(metadata.to_string());
-        insert.execute(&mut old).await.unwrap();
-    }
-    sqlx::Connection::close(old).await.unwrap();
-
-    let history = SqliteHistory::open(&path).await.unwrap();
-
-    for (n, (metadata, title)) in rows.iter().enumerate() {
-        let id = SessionId::new(&n.to_string()).unwrap();
-        let session = history.session(&id).await.unwrap().unwrap();
-        let found = session.title.as_ref().map(samovar_core::Title::as_str);
-        assert_eq!(found, *title, "{metadata}");
-    }
-}
-
 /// Set in the process that is to be killed: where its history is, and at which commit of a migration.
 #[cfg(feature = "failpoints")]
 const VICTIM: [&str; 2] = ["SAMOVAR_TEST_MIGRATED_HISTORY", "SAMOVAR_TEST_COMMIT"];
@@ -164,14 +124,6 @@ async fn a_migration_that_is_killed_in_a_transaction_is_made_by_the_next_start()
     for commit in 1.. {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("history.db");
-        let file = file::Options::new(&path).unwrap();
-        let old = file::apply(&file.writer(), &file::VERSIONS[..1]).await;
-        let mut old = old.unwrap();
-        let insert = "INSERT INTO sessions (id, model, agent, metadata, created_at, updated_at, \
-                      found_by) VALUES ('s', 'demo', 'master', '{\"title\":\"Tea\"}', 1, 1, '')";
-        sqlx::query(insert).execute(&mut old).await.unwrap();
-        sqlx::Connection::close(old).await.unwrap();
-
         let mut victim = std::process::Command::new(std::env::current_exe().unwrap());
         let test =
             "history::tests::a_migration_that_is_killed_in_a_transaction_is_made_by_the_next_start";
@@ -179,10 +131,7 @@ async fn a_migration_that_is_killed_in_a_transaction_is_made_by_the_next_start()
         let output = victim.env(VICTIM[1], commit.to_string()).output().unwrap();
 
         let history = SqliteHistory::open(&path).await.unwrap();
-        let id = SessionId::new("s").unwrap();
-        let session = history.session(&id).await.unwrap().unwrap();
-        let title = session.title.as_ref().map(samovar_core::Title::as_str);
-        assert_eq!(title, Some("Tea"), "{commit}");
+        history.project(said("s")).await.unwrap();
         if output.status.success() {
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(said.contains("1 passed") && commit > 1, "{said}");

@@ -63,24 +63,20 @@ impl SqliteHistory {
     }
 
     async fn read_stamp(connection: &mut SqliteConnection) -> Result<Found, Failure> {
-        let tables = "SELECT name FROM sqlite_schema WHERE name IN ('generation', 'sessions')";
-        let tables: Vec<String> = sqlx::query_scalar(tables)
-            .fetch_all(&mut *connection)
-            .await?;
-        let has = |name: &str| tables.iter().any(|table| table == name);
-        let stamp = if has("generation") {
-            let stamp = sqlx::query("SELECT id, checksum FROM generation");
-            let stamp = stamp.fetch_optional(&mut *connection).await?;
-            stamp.as_ref().map_or(Ok(Stamp::Lacking), stamped)?
-        } else {
-            Stamp::Lacking
-        };
-        let has_content = if has("sessions") {
-            let any = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sessions)");
-            any.fetch_one(connection).await?
-        } else {
-            false
-        };
+        file::check_format(connection).await?;
+        let has_tables = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'generation')";
+        if !sqlx::query_scalar(has_tables)
+            .fetch_one(&mut *connection)
+            .await?
+        {
+            let (stamp, has_content) = (Stamp::Lacking, false);
+            return Ok(Found::There { stamp, has_content });
+        }
+        let stamp = sqlx::query("SELECT id, checksum FROM generation");
+        let stamp = stamp.fetch_optional(&mut *connection).await?;
+        let stamp = stamp.as_ref().map_or(Ok(Stamp::Lacking), stamped)?;
+        let any = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sessions)");
+        let has_content = any.fetch_one(connection).await?;
         Ok(Found::There { stamp, has_content })
     }
 

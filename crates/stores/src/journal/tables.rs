@@ -1,7 +1,7 @@
 //! The tables of the journal, and how they are opened.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -94,36 +94,33 @@ impl Tables {
     /// Opens the environment, makes what is missing, and frees the slots of readers that a killed
     /// process left.
     pub(super) fn open(dir: &Path, settings: &Settings) -> Result<Self, Fault> {
-        Self::open_as(dir, settings, FORMAT)
-    }
-
-    /// The same in a program whose format this is.
-    pub(super) fn open_as(dir: &Path, settings: &Settings, known: u32) -> Result<Self, Fault> {
         take_room_for_readers(dir)?;
         let env = open_environment(dir, settings)?;
         env.clear_stale_readers()?;
         let txn = env.write_txn()?;
         let opened = env.create_databases_and_commit(txn, |opener, txn| {
-            let meta = opener.create_database::<Str, Bytes>(txn, Some("meta"))?;
-            if let Some(other) = check_format(meta, txn, known)? {
-                return Ok::<_, Fault>(CommitOrAbort::Abort(other));
+            let main = opener.open_database::<Bytes, Bytes>(txn, None)?;
+            let is_new = main.map_or(Ok(true), |main| main.is_empty(txn))?;
+            let meta = table(opener, txn, "meta", is_new)?;
+            if is_new {
+                meta.put(txn, FORMAT_KEY, FORMAT.to_be_bytes().as_slice())?;
+            } else if meta.get(txn, FORMAT_KEY)? != Some(FORMAT.to_be_bytes().as_slice()) {
+                return Err(not_this_format());
             }
             let names = (
-                table(opener, txn, "events")?,
-                table(opener, txn, "logs")?,
-                table(opener, txn, "sessions")?,
-                table(opener, txn, "open")?,
-                table(opener, txn, "unprojected")?,
-                table(opener, txn, "retire")?,
-                table(opener, txn, "tombs")?,
+                table(opener, txn, "events", is_new)?,
+                table(opener, txn, "logs", is_new)?,
+                table(opener, txn, "sessions", is_new)?,
+                table(opener, txn, "open", is_new)?,
+                table(opener, txn, "unprojected", is_new)?,
+                table(opener, txn, "retire", is_new)?,
+                table(opener, txn, "tombs", is_new)?,
                 meta,
             );
-            Ok(CommitOrAbort::Commit(names))
+            Ok::<_, Fault>(CommitOrAbort::<_, Infallible>::Commit(names))
         })?;
-        let (events, logs, sessions, open, unprojected, retire, tombs, meta) = match opened {
-            CommitOrAbort::Commit(tables) => tables,
-            CommitOrAbort::Abort(broken) => return Err(broken.into()),
-        };
+        let CommitOrAbort::Commit(names) = opened;
+        let (events, logs, sessions, open, unprojected, retire, tombs, meta) = names;
         Ok(Self {
             env,
             events,
@@ -174,11 +171,6 @@ impl Tables {
     ) -> Result<(), Fault> {
         let bytes = row::sealed_json(GENERATION_KEY.as_bytes(), generation)?;
         Ok(self.meta.put(txn, GENERATION_KEY, &bytes)?)
-    }
-
-    #[cfg(test)]
-    pub(super) fn put_format(&self, txn: &mut RwTxn<'_>, format: u32) -> heed::Result<()> {
-        self.meta.put(txn, FORMAT_KEY, &format.to_be_bytes())
     }
 
     pub(super) fn log_row(&self, txn: &RoTxn<'_>, log: LogNo) -> Result<Option<LogRow>, Fault> {
@@ -301,34 +293,23 @@ impl Tables {
     }
 }
 
+/// Makes a table of a new journal; in another, it must be there.
 fn table<'e, K: 'static, V: 'static>(
     opener: &DatabaseOpener<'e, WithoutTls>,
     txn: &mut RwTxn<'e>,
     name: &str,
-) -> heed::Result<Database<'e, K, V>> {
-    opener.create_database(txn, Some(name))
+    is_new: bool,
+) -> Result<Database<'e, K, V>, Fault> {
+    if is_new {
+        return Ok(opener.create_database(txn, Some(name))?);
+    }
+    let table = opener.open_database(txn, Some(name))?;
+    table.ok_or_else(not_this_format)
 }
 
-/// Writes the format into a new journal; says why a journal of another one is not opened. That is no
-/// damage: another version of this program can read it, so it is never set aside.
-fn check_format(
-    meta: Database<'_, Str, Bytes>,
-    txn: &mut RwTxn<'_>,
-    known: u32,
-) -> Result<Option<Broken>, Fault> {
-    let Some(bytes) = meta.get(txn, FORMAT_KEY)? else {
-        meta.put(txn, FORMAT_KEY, &known.to_be_bytes())?;
-        return Ok(None);
-    };
-    let Ok(found) = <[u8; 4]>::try_from(bytes).map(u32::from_be_bytes) else {
-        let why = format!("the journal's format is {bytes:?}");
-        return Ok(Some(Broken::Damaged(why)));
-    };
-    Ok(match found.cmp(&known) {
-        Ordering::Equal => None,
-        Ordering::Greater => Some(Broken::Io(locale::store::journal_newer(found, known))),
-        Ordering::Less => Some(Broken::Io(locale::store::journal_older(found, known))),
-    })
+/// That is no damage: another version of this program can read it, so it is never set aside.
+fn not_this_format() -> Fault {
+    Broken::Io(locale::store::journal_format(FORMAT)).into()
 }
 
 /// Takes the room that the table of readers can need. It is written through a map, where a full disk
@@ -382,4 +363,17 @@ fn open_environment(dir: &Path, settings: &Settings) -> Result<Env<WithoutTls>, 
             opened => return Ok(opened?),
         }
     }
+}
+
+/// Makes a journal that has a format and no other table.
+#[cfg(test)]
+pub(crate) fn make_bare(dir: &Path, format: u32) {
+    let env = open_environment(dir, &Settings::default()).ok().unwrap();
+    let txn = env.write_txn().unwrap();
+    let made = env.create_databases_and_commit(txn, |opener, txn| {
+        let meta = opener.create_database::<Str, Bytes>(txn, Some("meta"))?;
+        meta.put(txn, FORMAT_KEY, format.to_be_bytes().as_slice())?;
+        heed::Result::Ok(CommitOrAbort::<_, Infallible>::Commit(meta))
+    });
+    made.unwrap();
 }

@@ -174,45 +174,6 @@ async fn a_log_whose_own_row_is_damaged_does_not_stop_the_others() {
     assert!(LmdbJournal::open(dir.path(), 1000).is_ok());
 }
 
-#[tokio::test]
-async fn a_journal_of_a_newer_program_is_refused_and_left_alone() {
-    let dir = TempDir::new().unwrap();
-    let (journal, _) = written(dir.path()).await;
-    let tables = &journal.shared.tables;
-    let mut txn = tables.env.write_txn().unwrap();
-    tables.put_format(&mut txn, 2).unwrap();
-    txn.commit().unwrap();
-    journal.close().await.unwrap();
-    drop(journal);
-
-    let refused = LmdbJournal::open(dir.path(), 1000).map(|_| ()).unwrap_err();
-    assert!(refused.to_string().contains("format 2"), "{refused}");
-    assert!(refused.to_string().contains("newer program"), "{refused}");
-}
-
-// proves DU-13
-#[tokio::test]
-async fn a_journal_of_an_older_format_needs_a_migration_and_is_not_damaged() {
-    let dir = TempDir::new().unwrap();
-    let (journal, _) = written(dir.path()).await;
-    journal.close().await.unwrap();
-    drop(journal);
-    let path = dir.path().join("journal");
-    let before = std::fs::read(path.join(FILE)).unwrap();
-
-    // A program of format 2, and this journal, whose format is 1.
-    let opened = Tables::open_as(&path, &Settings::default(), 2).map(|_| ());
-
-    let refused = Broken::from(opened.unwrap_err());
-    assert!(matches!(refused, Broken::Io(_)), "{refused:?}");
-    assert!(
-        refused.to_string().contains("needs a migration"),
-        "{refused}"
-    );
-    assert!(before == std::fs::read(path.join(FILE)).unwrap(), "changed");
-    assert!(LmdbJournal::open(dir.path(), 1000).is_ok());
-}
-
 // proves DU-3
 #[tokio::test]
 async fn the_journal_is_synced_by_each_commit_and_is_the_servers_alone() {

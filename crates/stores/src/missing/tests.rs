@@ -77,6 +77,53 @@ async fn a_directory_from_before_generations_opens_as_ever_and_has_one_from_then
     assert_eq!(lack(opened(&dir).await).await, Some(missing));
 }
 
+/// Changes a history with SQL.
+async fn change(path: &Path, sql: &'static str) {
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    sqlx::Connection::close(connection).await.unwrap();
+}
+
+// proves DU-13
+#[tokio::test]
+async fn refuses_a_store_of_another_format_and_changes_nothing() {
+    let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
+                 execution_time) VALUES (99, 'later', true, x'00', 0)";
+    let other = "DROP TABLE _sqlx_migrations";
+    let histories = [newer, other, "DROP TABLE syncs", "DROP VIEW messages"].map(Ok);
+    for breach in histories.into_iter().chain([1, 2].map(Err)) {
+        let dir = TempDir::new().unwrap();
+        served(&dir).await;
+        let path = match breach {
+            Ok(sql) => {
+                let path = dir.path().join(HISTORY[0]);
+                change(&path, sql).await;
+                path
+            }
+            Err(format) => {
+                let journal = dir.path().join("journal");
+                remove(&journal.join("data.mdb"));
+                crate::journal::make_bare(&journal, format);
+                journal.join("data.mdb")
+            }
+        };
+        let run = dir.path().join("run.json");
+        let before = (fs::read(&path).unwrap(), fs::read(&run).unwrap());
+
+        let refused = opened(&dir).await.err().unwrap();
+
+        let said = refused.to_string();
+        let sentence = "its tables are not those of format 1; start the version that wrote it; it \
+                        was not changed";
+        assert!(said.contains(sentence), "{breach:?}: {said}");
+        let is_history = matches!(refused, OpenError::History { .. });
+        assert_eq!(is_history, breach.is_ok(), "{said}");
+        assert!(before == (fs::read(&path).unwrap(), fs::read(&run).unwrap()));
+        assert!(!dir.path().join("damaged").exists(), "{breach:?}");
+    }
+}
+
 /// Flips a bit of the generation wherever a store has it.
 fn flip_stamp(dir: &TempDir, name: &str) {
     let generation = Run::of(&data_dir(dir)).generation.unwrap().0;

@@ -70,26 +70,6 @@ async fn a_file_that_is_no_database_is_damaged_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_history_of_a_newer_version_is_refused_in_plain_words() {
-    let place = TestHistory::new().await;
-    place.project("s", vec![(1, open())]).await;
-    let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
-                 execution_time) VALUES (99, 'later', true, x'00', 0)";
-    sqlx::query(newer)
-        .execute(&mut place.sql().await)
-        .await
-        .unwrap();
-    place.history.close().await.unwrap();
-
-    let opened = SqliteHistory::open(place.folder.path().join("history.db")).await;
-    // It is not damaged, so nobody may set it aside.
-    let Err(Broken::Io(why)) = opened.map(drop) else {
-        panic!("it was opened, or is called damaged");
-    };
-    assert!(why.contains("newer version (table version 99)"), "{why}");
-}
-
-#[tokio::test]
 async fn only_its_owner_may_read_the_files() {
     let place = TestHistory::new().await;
     place.project("s", vec![(1, open())]).await;

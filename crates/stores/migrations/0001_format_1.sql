@@ -4,6 +4,9 @@
 -- session and a turn as small integers there, and the parts of a message as one JSON array, so that
 -- a message is replaced whole by replacing one row.
 -- Times are milliseconds since 1970 in UTC. Positions (`seq`) are those of the session's log.
+--
+-- A checksum is null only inside the transaction that makes a row. That of a message is the sum, of 32
+-- bits, of three: over its content, its turn with its place, and its position.
 
 CREATE TABLE sessions (
     key                      INTEGER PRIMARY KEY,
@@ -20,7 +23,17 @@ CREATE TABLE sessions (
     total_tokens_cache_write INTEGER NOT NULL DEFAULT 0,
     total_tokens_reasoning   INTEGER NOT NULL DEFAULT 0,
     projected                INTEGER NOT NULL DEFAULT 0, -- the log is here up to this position
-    found_by                 TEXT    NOT NULL            -- id and title, in lower case
+    found_by                 TEXT    NOT NULL,           -- id and title, in lower case
+    title                    TEXT,                       -- null when it has none
+    context                  TEXT,                       -- JSON; null when no prompt was refused
+    route                    TEXT,                       -- null when the model's own name leads to its provider
+    preview                  TEXT,                       -- of the user's first message; null when there is none
+    preview_seq              INTEGER,                    -- that message's `turn_seq`
+    counts_check             INTEGER,                    -- of the counts, in terms that SQL can add up
+    checksum                 INTEGER,
+    system_prompt            TEXT,                       -- null when its client says nothing
+    approval                 TEXT,                       -- null for the server's
+    tainted                  INTEGER NOT NULL DEFAULT 0  -- whether text from outside may be in it: 0 or 1
 ) STRICT;
 
 CREATE INDEX sessions_by_update ON sessions (updated_at);
@@ -40,6 +53,10 @@ CREATE TABLE turns (
     tokens_reasoning   INTEGER,
     started_at         INTEGER,
     finished_at        INTEGER,
+    checksum           INTEGER,
+    iterations         INTEGER, -- null while it lives
+    budget             TEXT,    -- JSON; null without one
+    bill               TEXT,    -- JSON; null when there is nothing on it
     UNIQUE (session_key, id)
 ) STRICT;
 
@@ -65,7 +82,8 @@ CREATE TABLE message_rows (
     tokens_cache_write INTEGER,
     tokens_reasoning   INTEGER,
     metadata           TEXT, -- JSON; null when empty
-    created_at         INTEGER NOT NULL
+    created_at         INTEGER NOT NULL,
+    checksum           INTEGER
 ) STRICT;
 
 -- The order of reading. `depth` rides along so that children's messages are passed over in the
@@ -126,3 +144,73 @@ LEFT JOIN turns AS t ON t.key = m.turn_key;
 -- One row that every sync changes, so that there is something to commit.
 CREATE TABLE syncs (count INTEGER NOT NULL) STRICT;
 INSERT INTO syncs (count) VALUES (0);
+
+-- The generation that the stores of a data directory share: one row.
+CREATE TABLE generation (id TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
+
+-- The definitions of agents that clients make. They are kept here alone: no journal has them.
+--
+-- A name is unique over all workspaces, because a name is what an agent is called by.
+
+CREATE TABLE sub_agent_definitions (
+    id                 TEXT    NOT NULL PRIMARY KEY, -- made by the application
+    workspace_id       TEXT,
+    name               TEXT    NOT NULL UNIQUE,
+    enabled            INTEGER NOT NULL,
+    system_prompt      TEXT    NOT NULL,
+    display_name       TEXT    NOT NULL,
+    model              TEXT,             -- JSON; null for the session's
+    tool_keys          TEXT    NOT NULL, -- JSON
+    allowed_sub_agents TEXT    NOT NULL, -- JSON
+    max_depth          INTEGER,
+    max_steps          INTEGER,
+    approval           TEXT,
+    version            INTEGER NOT NULL,
+    page_ids           TEXT    NOT NULL, -- JSON
+    updated_at         INTEGER NOT NULL,
+    checksum           INTEGER NOT NULL
+) STRICT;
+
+-- Every version of each, in the same columns.
+CREATE TABLE sub_agent_versions (
+    id                 TEXT    NOT NULL,
+    workspace_id       TEXT,
+    name               TEXT    NOT NULL,
+    enabled            INTEGER NOT NULL,
+    system_prompt      TEXT    NOT NULL,
+    display_name       TEXT    NOT NULL,
+    model              TEXT,
+    tool_keys          TEXT    NOT NULL,
+    allowed_sub_agents TEXT    NOT NULL,
+    max_depth          INTEGER,
+    max_steps          INTEGER,
+    approval           TEXT,
+    version            INTEGER NOT NULL,
+    page_ids           TEXT    NOT NULL,
+    updated_at         INTEGER NOT NULL,
+    checksum           INTEGER NOT NULL,
+    PRIMARY KEY (name, version)
+) STRICT;
+
+-- What the turns of sessions in memory have used: one row, in the columns of `sessions`. It is all
+-- that the history has of them.
+
+CREATE TABLE spent_in_memory (
+    total_tokens_input       INTEGER NOT NULL,
+    total_tokens_output      INTEGER NOT NULL,
+    total_tokens_cache_read  INTEGER NOT NULL,
+    total_tokens_cache_write INTEGER NOT NULL,
+    total_tokens_reasoning   INTEGER NOT NULL,
+    checksum                 INTEGER NOT NULL -- the sum of the others
+) STRICT;
+
+-- The head of the audit's chain, which is in a file of its own: what the file had when the positions of
+-- the sessions were written, and how much of that was synced. One row; the hashes are SHA-256 in hex.
+
+CREATE TABLE audit_head (
+    written_count INTEGER NOT NULL,
+    written_hash  TEXT NOT NULL,
+    synced_count  INTEGER NOT NULL,
+    synced_hash   TEXT NOT NULL,
+    checksum      INTEGER NOT NULL -- CRC-32 of the others, with spaces between
+) STRICT;
