@@ -40,7 +40,7 @@ pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
         HistoryReport::default()
     });
     let (rows, sessions, messages) = (journal.rows, history.sessions, history.messages);
-    let fact = text::deep_read(rows, sessions, messages, history.unsealed);
+    let fact = text::deep_read(rows, sessions, messages);
     let of_journal = journal.odd.iter();
     findings.extend(of_journal.map(|(what, why)| odd(&format!("{what}: {why}"))));
     findings.extend(history.odd.iter().map(|why| odd(why)));

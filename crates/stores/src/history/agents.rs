@@ -167,16 +167,8 @@ async fn versions(
         .collect()
 }
 
-/// Verifies every definition and every version; says what is wrong. The file of an older program
-/// has none.
+/// Verifies every definition and every version; says what is wrong.
 pub(super) async fn verify(connection: &mut SqliteConnection) -> Result<Vec<String>, Failure> {
-    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'sub_agent_versions'";
-    let tables: i64 = sqlx::query_scalar(tables)
-        .fetch_one(&mut *connection)
-        .await?;
-    if tables == 0 {
-        return Ok(Vec::new());
-    }
     let mut wrong = Vec::new();
     for all in [LIST, select!("sub_agent_versions")] {
         let rows = sqlx::query(all).fetch_all(&mut *connection).await?;

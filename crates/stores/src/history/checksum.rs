@@ -73,19 +73,16 @@ pub(super) fn difference(old: u32, new: u32) -> i64 {
     i64::from(new.wrapping_sub(old))
 }
 
-/// The checksum of a row; `None` in one that was written before there were any.
-pub(super) fn kept(row: &SqliteRow) -> Result<Option<i64>, Failure> {
-    Ok(row.try_get("checksum")?)
-}
-
 /// Refuses a row whose checksum does not hold.
 pub(super) fn verify(
     row: &SqliteRow,
     sum: impl FnOnce() -> Result<u32, Failure>,
 ) -> Result<(), Failure> {
-    match kept(row)? {
-        Some(kept) if kept != i64::from(sum()?) => Err(wrong()),
-        Some(_) | None => Ok(()),
+    let kept: Option<i64> = row.try_get("checksum")?;
+    if kept == Some(sum()?.into()) {
+        Ok(())
+    } else {
+        Err(wrong())
     }
 }
 

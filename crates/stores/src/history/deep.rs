@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 use super::failure::Failure;
 use super::session::Session;
 use super::turns::Turn;
-use super::{SqliteHistory, agents, checksum, file, reader, row, spent};
+use super::{SqliteHistory, agents, file, reader, row, spent};
 
 /// What reading a whole history told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,8 +20,6 @@ pub struct HistoryReport {
     pub sessions: u64,
     /// Messages that were read.
     pub messages: u64,
-    /// Rows without a checksum: they were written before there were any.
-    pub unsealed: u64,
     /// What is wrong with the file as a whole, or with rows that belong to no session.
     pub odd: Vec<String>,
     /// The first thing that is wrong with each damaged session, by its id.
@@ -52,6 +50,7 @@ impl SqliteHistory {
 
 impl HistoryReport {
     async fn read(&mut self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+        file::check_format(connection).await?;
         let pages = sqlx::query_scalar("PRAGMA integrity_check(8)");
         let pages: Vec<String> = pages.fetch_all(&mut *connection).await?;
         self.odd.extend(pages.into_iter().filter(|why| why != "ok"));
@@ -83,17 +82,11 @@ impl HistoryReport {
         let (mut rows, mut count) = (sqlx::query(all).fetch(connection), 0);
         while let Some(row) = rows.try_next().await? {
             count += 1;
-            self.count_unsealed(&row)?;
             if let Err(failure) = verify(&row) {
                 self.note(&row, session, &failure);
             }
         }
         Ok(count)
-    }
-
-    fn count_unsealed(&mut self, row: &SqliteRow) -> Result<(), Failure> {
-        self.unsealed += u64::from(checksum::kept(row)?.is_none());
-        Ok(())
     }
 
     fn note(&mut self, row: &SqliteRow, session: &str, failure: &Failure) {
@@ -111,7 +104,7 @@ impl HistoryReport {
 fn verify_session(row: &SqliteRow) -> Result<(), Failure> {
     let session = Session::read(row)?;
     let (there, count) = (row::count(row, "there")?, session.message_count);
-    if session.is_sealed && there != count {
+    if there != count {
         let why = format!("{there} messages of {count} are there");
         return Err(Failure::Odd(why));
     }

@@ -160,7 +160,7 @@ impl Ledger {
         Self {
             turns: Turns::new(row.key),
             first_in: None,
-            is_preview_stale: !row.is_sealed,
+            is_preview_stale: false,
             row,
         }
     }
@@ -211,7 +211,6 @@ impl Ledger {
             projected: Seq(0),
             found_by: String::new(),
             preview: None,
-            is_sealed: true,
         }))
     }
 

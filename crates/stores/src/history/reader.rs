@@ -49,7 +49,7 @@ pub(super) const PREVIEW: &str = select_messages!(
 );
 /// How many messages a session has, by its row and by theirs, and how many of its own agent, whose
 /// path has no `/`, stand as deep as those of others.
-const IS_WHOLE: &str = "SELECT s.checksum, s.message_count, \
+const IS_WHOLE: &str = "SELECT s.message_count, \
      (SELECT count(*) FROM message_rows AS m WHERE m.session_key = s.key) AS there, \
      (SELECT count(*) FROM message_rows AS m WHERE m.session_key = s.key AND m.depth > 0 \
      AND instr(m.agent, '/') = 0) AS hidden \
@@ -283,7 +283,7 @@ async fn check_whole(readers: &SqlitePool, session: &SessionId) -> Result<(), Fa
         let why = format!("session {session}: {hidden} messages are not where they were put");
         return Err(Failure::Odd(why));
     }
-    if checksum::kept(&row)?.is_some() && count != there {
+    if count != there {
         let why = format!("session {session}: {there} messages of {count} are there");
         return Err(Failure::Odd(why));
     }

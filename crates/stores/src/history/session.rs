@@ -11,18 +11,14 @@ use super::failure::Failure;
 use super::ledger::folded;
 use super::row::{self, bind_usage, integer, json, odd, parse};
 
-/// The columns of a session, with the preview as a subselect for a row that has none yet.
+/// The columns of a session.
 macro_rules! session_columns {
     () => {
         "key, id, model, route, title, agent, system_prompt, approval, tainted, metadata, created_at, \
          updated_at, message_count, \
          total_tokens_input, total_tokens_output, total_tokens_cache_read, \
          total_tokens_cache_write, total_tokens_reasoning, context, projected, found_by, \
-         preview_seq, counts_check, checksum, \
-         CASE WHEN checksum IS NOT NULL THEN preview ELSE ( \
-         SELECT substr(json_extract(m.parts, '$[0].text'), 1, 200) FROM message_rows AS m \
-         WHERE m.session_key = sessions.key AND m.role = 'user' AND m.depth = 0 \
-         ORDER BY m.turn_seq, m.seq LIMIT 1) END AS preview"
+         preview, preview_seq, counts_check, checksum"
     };
 }
 pub(super) use session_columns;
@@ -76,8 +72,6 @@ pub(super) struct Session {
     pub(super) found_by: String,
     /// `None` before the user's first message.
     pub(super) preview: Option<Preview>,
-    /// Whether its row had a checksum.
-    pub(super) is_sealed: bool,
 }
 
 impl Session {
@@ -90,14 +84,8 @@ impl Session {
 
     fn read_as(row: &SqliteRow, id: String) -> Result<Self, Failure> {
         let text = row.try_get("preview")?;
-        let preview = match row.try_get("preview_seq")? {
-            Some(turn_seq) => Some(Preview { text, turn_seq }),
-            // The row says nothing of where it is from.
-            None => text.map(|text| Preview {
-                text: Some(text),
-                turn_seq: i64::MAX,
-            }),
-        };
+        let turn_seq: Option<i64> = row.try_get("preview_seq")?;
+        let preview = turn_seq.map(|turn_seq| Preview { text, turn_seq });
         let session = Self {
             id,
             key: row.try_get("key")?,
@@ -117,11 +105,10 @@ impl Session {
             projected: Seq(row::count(row, "projected")?),
             found_by: row.try_get("found_by")?,
             preview,
-            is_sealed: checksum::kept(row)?.is_some(),
         };
         let counts: Option<i64> = row.try_get("counts_check")?;
         checksum::verify(row, || Ok(session.checksum()))?;
-        if session.is_sealed && counts != Some(session.counts()) {
+        if counts != Some(session.counts()) {
             return Err(checksum::wrong());
         }
         Ok(session)
@@ -181,7 +168,7 @@ impl Session {
 
     fn checksum(&self) -> u32 {
         let preview = self.preview.as_ref();
-        let columns = Columns::of(b's')
+        Columns::of(b's')
             .text(&self.id)
             .text(&self.model)
             .maybe_text(self.route.as_deref())
@@ -196,22 +183,11 @@ impl Session {
             .number(integer(self.projected.0))
             .text(&self.found_by)
             .maybe_number(preview.map(|preview| preview.turn_seq))
-            .maybe_text(preview.and_then(|preview| preview.text.as_deref()));
-        // Rows that are older than these columns have checksums without them.
-        let columns = match &self.system_prompt {
-            Some(prompt) => columns.text(prompt),
-            None => columns,
-        };
-        let columns = match &self.approval {
-            Some(level) => columns.text("approval").text(level),
-            None => columns,
-        };
-        let columns = if self.tainted {
-            columns.text("tainted")
-        } else {
-            columns
-        };
-        columns.sum()
+            .maybe_text(preview.and_then(|preview| preview.text.as_deref()))
+            .maybe_text(self.system_prompt.as_deref())
+            .maybe_text(self.approval.as_deref())
+            .number(self.tainted.into())
+            .sum()
     }
 
     /// Writes all of it into its row.

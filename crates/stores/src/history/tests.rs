@@ -86,12 +86,7 @@ async fn no_read_grows_with_what_it_does_not_answer() {
     }
     // A page of sessions is read in the order of its index, so it ends with the page.
     let sessions = plan(&history, reader::SESSIONS).await;
-    let (page, preview) = sessions.split_once('\n').unwrap();
-    assert_eq!(page, "SCAN sessions USING INDEX sessions_by_update");
-    assert!(
-        !preview.contains("SCAN") && !preview.contains("B-TREE"),
-        "{preview}"
-    );
+    assert_eq!(sessions, "SCAN sessions USING INDEX sessions_by_update");
 }
 
 /// Set in the process that is to be killed: where its history is, and at which commit of a migration.

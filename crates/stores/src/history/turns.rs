@@ -118,7 +118,7 @@ pub(super) struct Turn {
     pub(super) started_at: Option<i64>,
     finished_at: Option<i64>,
     costs: Costs,
-    /// Whether its row lacks what is here, or a checksum.
+    /// Whether its row lacks what is here.
     is_changed: bool,
 }
 
@@ -166,7 +166,8 @@ impl Turns {
             find = find.bind(agent.to_string());
         }
         let row = find.fetch_optional(connection).await?;
-        let turn = row.as_ref().map(Turn::read).transpose()?;
+        let read = agent.map_or(Turn::read as fn(&_) -> _, |_| Turn::made_or_found);
+        let turn = row.as_ref().map(read).transpose()?;
         Ok(turn.map(|turn| unknown.insert(turn)))
     }
 
@@ -209,11 +210,21 @@ impl Turn {
     /// Reads a row and verifies it. The failure names the turn.
     pub(super) fn read(row: &SqliteRow) -> Result<Self, Failure> {
         let id: String = row.try_get("id")?;
-        let read = Self::read_as(row, id.clone());
+        let read = Self::read_as(row, id.clone(), false);
         read.map_err(|failure| failure.within(&format!("turn {id}")))
     }
 
-    fn read_as(row: &SqliteRow, id: String) -> Result<Self, Failure> {
+    /// A row that was just made has no place and no checksum until it is saved.
+    fn made_or_found(row: &SqliteRow) -> Result<Self, Failure> {
+        let has = |column| Ok::<_, Failure>(row.try_get::<Option<i64>, _>(column)?.is_some());
+        if has("checksum")? || has("turn_seq")? {
+            Self::read(row)
+        } else {
+            Self::read_as(row, row.try_get("id")?, true)
+        }
+    }
+
+    fn read_as(row: &SqliteRow, id: String, is_made: bool) -> Result<Self, Failure> {
         let turn = Self {
             key: row.try_get("key")?,
             session_key: row.try_get("session_key")?,
@@ -230,9 +241,11 @@ impl Turn {
                 budget: row.try_get("budget")?,
                 bill: row.try_get("bill")?,
             },
-            is_changed: checksum::kept(row)?.is_none(),
+            is_changed: is_made,
         };
-        checksum::verify(row, || Ok(turn.checksum()))?;
+        if !is_made {
+            checksum::verify(row, || Ok(turn.checksum()))?;
+        }
         Ok(turn)
     }
 
@@ -324,7 +337,7 @@ impl Turn {
     }
 
     fn checksum(&self) -> u32 {
-        let sum = Columns::of(b't')
+        Columns::of(b't')
             .number(self.key)
             .number(self.session_key)
             .text(&self.id)
@@ -334,8 +347,11 @@ impl Turn {
             .maybe_text(self.finish_reason.as_deref())
             .usage(self.usage)
             .maybe_number(self.started_at)
-            .maybe_number(self.finished_at);
-        self.costs.add_to(sum).sum()
+            .maybe_number(self.finished_at)
+            .maybe_number(self.costs.iterations)
+            .maybe_text(self.costs.budget.as_deref())
+            .maybe_text(self.costs.bill.as_deref())
+            .sum()
     }
 
     async fn save(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
@@ -356,17 +372,5 @@ impl Turn {
             .execute(connection)
             .await?;
         Ok(())
-    }
-}
-
-impl Costs {
-    /// Rows of older versions have none, and their checksums neither.
-    fn add_to(&self, sum: Columns) -> Columns {
-        if self.iterations.is_none() && self.budget.is_none() && self.bill.is_none() {
-            return sum;
-        }
-        sum.maybe_number(self.iterations)
-            .maybe_text(self.budget.as_deref())
-            .maybe_text(self.bill.as_deref())
     }
 }

@@ -107,6 +107,7 @@ async fn a_row_that_makes_no_sense_is_named_and_others_are_served() {
         "UPDATE message_rows SET metadata = '7' WHERE id = 'bad'",
         "UPDATE message_rows SET tokens_input = -1 WHERE id = 'bad'",
         "UPDATE message_rows SET parent_message_id = '' WHERE id = 'bad'",
+        "UPDATE message_rows SET checksum = NULL WHERE id = 'bad'",
     ];
     for sql in bad {
         let place = TestHistory::new().await;
@@ -132,28 +133,32 @@ async fn a_row_that_makes_no_sense_is_named_and_others_are_served() {
 // proves DU-13
 #[tokio::test]
 async fn a_session_row_that_makes_no_sense_is_named_and_not_overwritten() {
-    let place = TestHistory::new().await;
-    place.project("s", vec![(1, open())]).await;
-    let sql = "UPDATE sessions SET message_count = -1";
-    sqlx::query(sql)
-        .execute(&mut place.sql().await)
-        .await
-        .unwrap();
+    for (sql, wrong) in [
+        (
+            "UPDATE sessions SET message_count = -1",
+            "message_count is -1",
+        ),
+        ("UPDATE sessions SET checksum = NULL", "wrong checksum"),
+    ] {
+        let place = TestHistory::new().await;
+        place.project("s", vec![(1, open())]).await;
+        sqlx::query(sql)
+            .execute(&mut place.sql().await)
+            .await
+            .unwrap();
 
-    let why = damage("read", place.history.session(&session_id("s")).await);
-    assert!(
-        why.contains("session s") && why.contains("message_count is -1"),
-        "{why}"
-    );
-    let more = super::projection("s", vec![(2, asked("a", None))]);
-    let why = damage("written", place.history.project(vec![more]).await);
-    assert!(why.contains("session s"), "{why}");
-    place.project("other", vec![(1, open())]).await;
+        let why = damage("read", place.history.session(&session_id("s")).await);
+        assert!(why.contains("session s") && why.contains(wrong), "{why}");
+        let more = super::projection("s", vec![(2, asked("a", None))]);
+        let why = damage("written", place.history.project(vec![more]).await);
+        assert!(why.contains("session s"), "{why}");
+        place.project("other", vec![(1, open())]).await;
 
-    // It can be deleted all the same.
-    place.project("s", vec![(3, Change::Close)]).await;
-    let deleted = place.history.session(&session_id("s")).await;
-    assert!(deleted.unwrap().is_none());
+        // It can be deleted all the same.
+        place.project("s", vec![(3, Change::Close)]).await;
+        let deleted = place.history.session(&session_id("s")).await;
+        assert!(deleted.unwrap().is_none());
+    }
 }
 
 // proves DU-13
@@ -166,6 +171,7 @@ async fn a_turns_row_that_changed_while_it_ran_is_found_and_not_sealed_again() {
         "started_at = started_at + 1",
         "tokens_output = 0",
         "checksum = checksum + 1",
+        "checksum = NULL",
     ] {
         let place = TestHistory::new().await;
         let log = [open(), asked("a", Some("t")), started("t")];
