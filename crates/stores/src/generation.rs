@@ -2,8 +2,8 @@
 //! the same generation, a random number, so that a store that is gone, empty or another directory's
 //! is not replaced in silence (DU-13).
 //!
-//! `run.json` is written, synced, before a start makes, stamps or sets aside a store, and says which of
-//! the two that is ([`Due`]): a start that is killed in between is finished by the next. Only a start
+//! `run.json` is written, synced, before a start makes, stamps or sets aside a store, and says what is
+//! under way ([`Due`]): a start that is killed in between is finished by the next. Only a start
 //! that serves clears it, after both stores have their stamps on the disk. A person's fix moves what is
 //! left of a store first and notes it then, so that what was refused is not served in between.
 //!
@@ -11,13 +11,13 @@
 //! | --- | --- | --- |
 //! | a store is gone or has 0 bytes | it was being made, or no run ever served and the other store has no content, nor a generation that `run.json` lacks | it is made |
 //! | the same | anything else | refused |
-//! | a store has no generation | has none, or the store was being stamped or made | not yet stamped: it is stamped |
-//! | the same | has one, and the store was stamped | another's: refused |
+//! | a store has no generation | it was being made, or has none and the store has no content | not yet stamped: it is stamped |
+//! | the same | anything else | another's: refused |
 //! | a store has a generation | has the same, or none | it is this one |
 //! | the same | has another | another's: refused |
 //! | a store has a generation that does not verify | any | opened, and stamped again |
 //! | both have one, not the same | has none | the journal is refused: the history has more |
-//! | a store is damaged, or the history's log was removed | any | handled as before there were generations, and stamped |
+//! | a store is damaged, or the history's log was removed | any | set aside or projected again, and stamped |
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -49,7 +49,7 @@ pub(crate) enum Due {
     /// Nothing: it is there, with its generation.
     #[default]
     Nothing,
-    /// It is there and gets its generation.
+    /// Its generation is damaged, and it gets it again.
     Stamp,
     /// It is made: it may be gone, empty, or without a generation.
     Make,
@@ -230,7 +230,9 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
         let Some(stamp) = found.stamp() else { continue };
         let is_another = match stamp {
             Stamp::Of(own) => generation.is_some_and(|generation| generation != own),
-            Stamp::Lacking => marks.generation.is_some() && due == Due::Nothing,
+            Stamp::Lacking => {
+                due != Due::Make && (marks.generation.is_some() || found.has_content())
+            }
             Stamp::Damaged => false,
         };
         if is_another {
@@ -239,9 +241,9 @@ pub(crate) fn judge(marks: &Marks, journal: &Found, history: &Found) -> Result<P
         }
     }
     let due = |found: &Found| match found.stamp() {
-        None => Due::Make,
+        None | Some(Stamp::Lacking) => Due::Make,
         Some(Stamp::Of(_)) => Due::Nothing,
-        Some(Stamp::Lacking | Stamp::Damaged) => Due::Stamp,
+        Some(Stamp::Damaged) => Due::Stamp,
     };
     Ok(Plan {
         generation: generation.cloned(),

@@ -223,7 +223,7 @@ impl Opener {
                 let source = from_io("run.json", &error);
                 return Err(unusable(&dir, Store::Journal, source));
             }
-            // A store without a generation is as good as it was; the next start stamps it.
+            // A store with a damaged generation is as good as it was; the next start stamps it.
             Err(error) => tracing::warn!(%error, "the stores get their generation later"),
         }
         Ok((journal, history))

@@ -148,8 +148,7 @@ fn has_all(manifest: &Manifest) -> bool {
     let paths = manifest.files.iter().map(|file| file.path.as_str());
     let mut paths: Vec<_> = paths.collect();
     paths.sort_unstable();
-    // Those that were made before there was an audit have none.
-    paths == [AUDIT, HISTORY, JOURNAL_FILE] || paths == [HISTORY, JOURNAL_FILE]
+    paths == [AUDIT, HISTORY, JOURNAL_FILE]
 }
 
 fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::Result<bool> {

@@ -59,20 +59,15 @@ fn a_missing_store_is_told_from_one_that_is_not_made_or_stamped_yet() {
         ("never - . .", "gone", "gone", "new make make"),
         ("never a make make", "gone", "gone", "a make make"),
         ("never a make make", "empty", "gone", "a make make"),
-        ("never a make make", "-", "gone", "a stamp make"),
+        ("never a make make", "-", "gone", "a make make"),
         ("never a make make", "a", "gone", "a nothing make"),
         ("never a make make", "a", "empty", "a nothing make"),
-        ("never a make make", "a", "-", "a nothing stamp"),
+        ("never a make make", "a", "-", "a nothing make"),
         ("never a make make", "a", "a", "a nothing nothing"),
-        // A directory from before generations, and its upgrade, killed at each step.
-        ("served - . .", "_", "_", "new stamp stamp"),
-        ("never - . .", "-", "gone", "new stamp make"),
-        ("served a stamp stamp", "_", "_", "a stamp stamp"),
-        ("served a stamp stamp", "A", "_", "a nothing stamp"),
-        ("served a stamp stamp", "A", "A", "a nothing nothing"),
-        // An older program wrote `run.json` again, or it is lost.
+        // The first start was killed, and `run.json` is lost.
+        ("never - . .", "-", "gone", "new make make"),
+        // After a restore.
         ("served - . .", "A", "A", "a nothing nothing"),
-        ("served - . .", "_", "A", "a stamp nothing"),
         // The usual start, and one after a store was set aside, killed at each step.
         ("served a . .", "A", "A", "a nothing nothing"),
         ("served a . .", "a", "A", "a nothing nothing"),
@@ -81,8 +76,8 @@ fn a_missing_store_is_told_from_one_that_is_not_made_or_stamped_yet() {
         ("served a . .", "torn", "A", "a make nothing"),
         ("served a . make", "A", "gone", "a nothing make"),
         ("served a . make", "A", "empty", "a nothing make"),
-        ("served a . make", "A", "-", "a nothing stamp"),
-        ("served a make .", "-", "A", "a stamp nothing"),
+        ("served a . make", "A", "-", "a nothing make"),
+        ("served a make .", "-", "A", "a make nothing"),
         // A stamp that a disk changed, in one store or both, also while it is written again.
         ("served a . .", "A", "!", "a nothing stamp"),
         ("served a . .", "!", "A", "a stamp nothing"),
@@ -115,7 +110,9 @@ fn a_missing_store_is_told_from_one_that_is_not_made_or_stamped_yet() {
         ("served a . .", "B", "B", "no history: another"),
         ("served a . .", "A", "_", "no history: another"),
         ("served a . .", "_", "A", "no journal: another"),
-        ("served a stamp stamp", "_", "B", "no history: another"),
+        ("served a stamp stamp", "A", "_", "no history: another"),
+        ("served - . .", "_", "_", "no history: another"),
+        ("served - . .", "_", "A", "no journal: another"),
         ("served a . make", "A", "B", "no history: another"),
         ("served - . .", "A", "B", "no journal: another"),
     ];

@@ -28,7 +28,7 @@ use crate::generation::{Generation, Stamp};
 const FORMAT: u32 = 1;
 const FORMAT_KEY: &str = "format";
 const META_KEY: &str = "meta";
-/// Beside [`META_KEY`] and not in it: a program that knows nothing of generations writes that again.
+/// Beside [`META_KEY`], which is written at each start.
 const GENERATION_KEY: &str = "generation";
 
 /// Each read holds a slot for as long as it lasts; more than there are threads that may block.

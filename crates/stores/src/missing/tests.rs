@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::{History, Journal, Millis};
+use samovar_core::Millis;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -42,39 +42,6 @@ async fn lack(opened: Result<Stores, OpenError>) -> Option<Missing> {
             None
         }
     }
-}
-
-// proves DU-13
-#[tokio::test]
-async fn a_directory_from_before_generations_opens_as_ever_and_has_one_from_then_on() {
-    let dir = TempDir::new().unwrap();
-    // Each store by itself knows nothing of a generation.
-    let (journal, _) = LmdbJournal::open(dir.path(), 5).unwrap();
-    journal.close().await.unwrap();
-    drop(journal);
-    let history = SqliteHistory::open(dir.path().join(HISTORY[0])).await;
-    history.unwrap().close().await.unwrap();
-    fs::write(
-        dir.path().join("run.json"),
-        r#"{"state":"closed","epoch":7}"#,
-    )
-    .unwrap();
-
-    served(&dir).await;
-
-    let run = Run::of(&data_dir(&dir)).marks();
-    let (journal, history) = survey(&data_dir(&dir), &Run::default(), false, None)
-        .await
-        .unwrap();
-    assert_eq!(shared(&journal, &history), run.generation);
-    assert!(run.generation.is_some());
-    fs::remove_file(dir.path().join(HISTORY[0])).unwrap();
-    let (store, lack_of) = (Store::History, Lack::Gone);
-    let missing = Missing {
-        store,
-        lack: lack_of,
-    };
-    assert_eq!(lack(opened(&dir).await).await, Some(missing));
 }
 
 /// Changes a history with SQL.
