@@ -35,8 +35,6 @@ pub(crate) enum StoreFolder {
     Gone(PathBuf),
     /// The store does not tell.
     Untold,
-    /// The store is of the layout before, which had one for all folders.
-    Every,
 }
 
 /// Whether a data directory holds anything.
@@ -114,10 +112,6 @@ pub(crate) fn known(found: &Setup) -> Vec<KnownStore> {
             KnownStore { data_dir, folder }
         }));
     }
-    known.extend(found.folders.data.clone().map(|data_dir| KnownStore {
-        data_dir,
-        folder: StoreFolder::Every,
-    }));
     let mut met = std::collections::HashSet::new();
     known.retain(|store| is_begun(&store.data_dir) && met.insert(real(&store.data_dir)));
     known

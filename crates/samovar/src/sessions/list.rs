@@ -130,7 +130,6 @@ fn listed(
         StoreFolder::There(folder) => (Some(folder), folder.display().to_string()),
         StoreFolder::Gone(folder) => (Some(folder), text::stores::gone(folder.display(), typed)),
         StoreFolder::Untold => (None, text::stores::untold(typed)),
-        StoreFolder::Every => (None, text::stores::of_every_folder(typed)),
     };
     let mut listed = ListedStore {
         data_dir,

@@ -22,16 +22,6 @@ use crate::screen::shell_word;
 use crate::stores::{KnownStore, StoreFolder, known};
 use crate::timestamps::now;
 
-/// What stays where the store of all folders was: its lock, the stores of folders, and the person's
-/// own files, where all of their folders are one.
-const STAYS: [&str; 5] = [
-    "lock",
-    "stores",
-    "owner-key",
-    "samovar.toml",
-    "trusted.toml",
-];
-
 /// Files of the target that a moved store does not replace: whose it is, and what clients know of it.
 const KEPT: [&str; 6] = [
     "owner",
@@ -60,7 +50,7 @@ pub(super) async fn move_here(named: Option<PathBuf>, common: &Common) -> Result
     let target = to.clone();
     let moved = tokio::task::spawn_blocking(move || {
         let _held = (data_dir::take(&store.data_dir)?, data_dir::take(&target)?);
-        carry(&store, &target).map_err(|error| {
+        carry(&store.data_dir, &target).map_err(|error| {
             let from = store.data_dir.display();
             let why = text::stores::not_moved(from, target.display(), error);
             Failure::new(Exit::TurnFailed, "store_not_moved", why)
@@ -93,8 +83,7 @@ fn source(found: &Setup, named: Option<&Path>) -> Result<KnownStore, Failure> {
     };
     // What lies elsewhere was named by the person, and stays where it is.
     let can_move = |store: &KnownStore| {
-        store.data_dir != found.config.data_dir
-            && (store.folder == StoreFolder::Every || store.data_dir.parent() == stores.as_deref())
+        store.data_dir != found.config.data_dir && store.data_dir.parent() == stores.as_deref()
     };
     let mut known = known(found).into_iter();
     let store = known.find(|store| can_move(store) && is_named(store));
@@ -117,25 +106,23 @@ async fn sessions(found: &Setup, dir: &Path) -> Result<u64, Failure> {
 ///
 /// At every moment one of the two paths has the whole store: it is renamed, or copied, renamed and
 /// then removed where renaming cannot do it.
-fn carry(store: &KnownStore, to: &Path) -> io::Result<PathBuf> {
-    let (from, name) = (&store.data_dir, format!("replaced-{}", now().0));
+fn carry(from: &Path, to: &Path) -> io::Result<PathBuf> {
+    let name = format!("replaced-{}", now().0);
     let parent = to.parent().unwrap_or(to);
-    // The store of all folders is not renamed: others lie in it.
-    let renamed = (store.folder != StoreFolder::Every).then(|| fs::rename(to, from.join(&name)));
-    let copy = match renamed {
-        Some(Ok(())) => None,
-        Some(Err(error)) if error.kind() != ErrorKind::CrossesDevices => return Err(error),
-        Some(Err(_)) | None => {
+    let copy = match fs::rename(to, from.join(&name)) {
+        Ok(()) => None,
+        Err(error) if error.kind() != ErrorKind::CrossesDevices => return Err(error),
+        Err(_) => {
             let folder = tempfile::Builder::new()
                 .prefix(".samovar-")
                 .permissions(Permissions::from_mode(0o700))
                 .tempdir_in(parent)?;
-            copy_all(from, folder.path(), &STAYS)?;
+            copy_all(from, folder.path())?;
             fs::rename(to, folder.path().join(&name))?;
             Some(folder)
         }
     };
-    let source = copy.as_ref().map_or(from.as_path(), |copy| copy.path());
+    let source = copy.as_ref().map_or(from, |copy| copy.path());
     if let Err(error) = fs::rename(source, to) {
         fs::rename(source.join(&name), to)?;
         return Err(error);
@@ -145,7 +132,7 @@ fn carry(store: &KnownStore, to: &Path) -> io::Result<PathBuf> {
     }
     File::open(parent)?.sync_all()?;
     if copy.is_some()
-        && let Err(error) = remove(from)
+        && let Err(error) = fs::remove_dir_all(from)
     {
         tracing::warn!(store = %from.display(), %error, "the sessions were copied, and are here too");
     }
@@ -170,18 +157,15 @@ fn keep(replaced: &Path, store: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies what is in a folder, but for some names, durably.
-fn copy_all(from: &Path, to: &Path, but_for: &[&str]) -> io::Result<()> {
+/// Copies what is in a folder, durably.
+fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
-        if but_for.iter().any(|stays| name == *stays) {
-            continue;
-        }
         let target = to.join(&name);
         let kind = fs::symlink_metadata(&entry)?.file_type();
         if kind.is_dir() {
             DirBuilder::new().mode(0o700).create(&target)?;
-            copy_all(&entry, &target, &[])?;
+            copy_all(&entry, &target)?;
         } else if kind.is_file() {
             fs::copy(&entry, &target)?;
             File::open(&target)?.sync_all()?;
@@ -191,19 +175,4 @@ fn copy_all(from: &Path, to: &Path, but_for: &[&str]) -> io::Result<()> {
         }
     }
     File::open(to)?.sync_all()
-}
-
-/// Removes a store that was copied.
-fn remove(store: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(store)? {
-        let entry = entry?;
-        let (path, name) = (entry.path(), entry.file_name());
-        if STAYS.iter().any(|stays| name == *stays) {
-        } else if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(path)?;
-        } else {
-            fs::remove_file(path)?;
-        }
-    }
-    Ok(())
 }
