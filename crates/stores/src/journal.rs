@@ -21,6 +21,7 @@ mod keep;
 mod pages;
 mod row;
 mod run;
+mod settings;
 mod sweep;
 mod sync_marker;
 mod tables;
@@ -29,7 +30,6 @@ mod tests;
 mod walk;
 mod writer;
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,41 +47,15 @@ use fault::Fault;
 pub(crate) use fault::from_io;
 use keep::{Marks, PackedBatch};
 use row::{Row, RowKey};
+use settings::FILE;
+pub use settings::Settings;
 pub use sync_marker::Durability;
-use sync_marker::EarlierWrites;
+use sync_marker::{EarlierWrites, sync_dir};
 use tables::Tables;
 #[cfg(test)]
 pub(crate) use tables::make_bare;
 pub use walk::{WalkReport, walk};
 use writer::{Job, Jobs};
-
-/// The environment's one file.
-const FILE: &str = "data.mdb";
-
-/// What is fixed for as long as the journal is open.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Bytes of LMDB's map, the most that the journal can ever hold: a multiple of the page size.
-    /// It takes address space, not memory or disk; when there is less, half as much is tried.
-    pub map_bytes: usize,
-    /// Bytes at which the spool begins another segment.
-    pub segment_bytes: u64,
-    /// What a commit outlives.
-    pub durability: Durability,
-    /// The kernel's boot id; `None` asks the kernel.
-    pub boot_id: Option<String>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            map_bytes: 64 << 30,
-            segment_bytes: 8 << 20,
-            durability: Durability::default(),
-            boot_id: None,
-        }
-    }
-}
 
 /// The events of a row under a key.
 pub(crate) fn row_events(log: LogNo, seq: Seq, row: &[u8]) -> Result<Vec<Event>, Broken> {
@@ -473,9 +447,4 @@ fn gap(place: RowKey) -> Broken {
     Broken::Damaged(format!(
         "{place}: the rows before it or from it on are missing"
     ))
-}
-
-fn sync_dir(dir: &Path) -> Result<(), Broken> {
-    let synced = File::open(dir).and_then(|dir| dir.sync_all());
-    synced.map_err(|error| from_io(&dir.display().to_string(), &error))
 }

@@ -9,7 +9,9 @@ use heed::CompactionOption;
 use samovar_core::Broken;
 
 use super::fault::{Fault, from_io};
-use super::{FILE, LmdbJournal, Shared, pages, sync_dir};
+use super::settings::FILE;
+use super::sync_marker::sync_dir;
+use super::{LmdbJournal, Shared, pages};
 use crate::data_dir::create;
 use crate::spool;
 

@@ -5,14 +5,13 @@
 //! the kernel's own start; it goes with a close that synced everything. Found after another start of
 //! the kernel, it says that the journal is not to be opened: it is wiped (DU-3).
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use samovar_core::Broken;
 
 use super::fault::from_io;
-use super::sync_dir;
 use crate::data_dir::create;
 
 /// What a commit survives.
@@ -95,6 +94,12 @@ fn remove(path: &Path) -> Result<(), Broken> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Syncs the names in a folder.
+pub(super) fn sync_dir(dir: &Path) -> Result<(), Broken> {
+    let synced = File::open(dir).and_then(|dir| dir.sync_all());
+    synced.map_err(|error| from_io(&dir.display().to_string(), &error))
 }
 
 /// The kernel's boot id; empty if there is none.

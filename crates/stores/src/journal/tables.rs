@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::{Fault, from_io};
 use super::row::{self, Row, RowKey};
-use super::{Durability, Settings};
+use super::settings::Settings;
+use super::sync_marker::Durability;
 use crate::disk;
 use crate::generation::{Generation, Stamp};
 

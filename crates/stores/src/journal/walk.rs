@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::fault::Fault;
 use super::pages;
 use super::row::{Row, RowKey};
+use super::settings::{FILE, Settings};
+use super::sync_marker;
 use super::tables::Tables;
-use super::{FILE, Settings, sync_marker};
 
 /// Bytes that are written on trial, so that the list of free pages is used, too.
 const TRIAL_BYTES: usize = 2048;

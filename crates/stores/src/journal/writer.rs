@@ -8,11 +8,12 @@ use samovar_core::{Broken, Millis, Seq, SessionId, failpoint};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
+use super::Shared;
 use super::fault::Fault;
 use super::keep::{Marks, PackedBatch};
 use super::sweep::Sweep;
+use super::sync_marker::{self, Durability};
 use super::tables::Tables;
-use super::{Durability, Shared, sync_marker};
 
 /// Jobs that may wait; who comes then waits for room.
 const QUEUE_JOBS: usize = 256;
