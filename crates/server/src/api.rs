@@ -1,16 +1,10 @@
 //! The routes under `/api`: the server, its models, agents, tools and tokens, and its report on recovery.
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
-
 use samovar_core::audit::What;
-use samovar_core::{Action, Approval, Clock, Code, Command, Error};
+use samovar_core::{Action, Clock, Code, Command, Error};
 use samovar_engine::Engine;
 use samovar_locale as locale;
-use samovar_providers::Registry;
 use samovar_stores::Stores;
-use samovar_stores::damage::Reports;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
     BASE_PATH, CreateTokenParams, CreatedToken, MemoryInfo, ModelsAnswer, ModelsParams,
@@ -18,57 +12,27 @@ use samovar_wire::api::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use crate::clock::SystemClock;
-use crate::definitions::Definitions;
 use crate::door;
-use crate::endpoint::{self, Verb};
-use crate::engine_cell::starting;
-use crate::failures::Failures;
+use crate::endpoint::Verb;
 use crate::models;
-use crate::registered::RegisteredTools;
 use crate::tokens::{self, Scope, Tokens};
 
 mod agents;
 mod approvals;
 pub(crate) mod audit;
 pub(crate) mod backup;
+mod state;
 mod tools;
 mod turns;
 
 pub(crate) use self::tools::unavailable;
 
+pub(crate) use self::state::State;
+
 use self::audit::decided;
-
-/// What the handlers of `/api` work with.
-pub(crate) struct State {
-    /// Empty until they are open.
-    pub(crate) stores: OnceLock<Arc<Stores>>,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) tokens: Arc<Tokens>,
-    pub(crate) tools: Arc<RegisteredTools>,
-    /// Empty until the stores are open.
-    pub(crate) definitions: OnceLock<Arc<Definitions>>,
-    pub(crate) reports: Arc<Reports>,
-    /// Cancelled when the server is to end and start again; `None` where no program would start it.
-    pub(crate) restart: Option<CancellationToken>,
-    pub(crate) workspace: PathBuf,
-    pub(crate) approval: Approval,
-    /// Requests without a valid token.
-    pub(crate) failures: Failures,
-    /// Whether the audit has the end of this run.
-    pub(crate) is_stop_noted: AtomicBool,
-}
-
-type Call = endpoint::Call<Arc<State>>;
-type Endpoint = endpoint::Endpoint<Arc<State>>;
-
-impl State {
-    fn stores(&self) -> Result<&Arc<Stores>, Error> {
-        self.stores.get().ok_or_else(starting)
-    }
-}
+use self::state::{Call, Endpoint};
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");

@@ -48,6 +48,7 @@ mod listener;
 pub mod models;
 mod names;
 mod pace;
+pub mod providers;
 mod registered;
 mod relay;
 mod relaying;
@@ -92,20 +93,6 @@ pub mod route {
 /// Which addresses webhooks may have, for code that reads the configuration.
 pub mod egress {
     pub use samovar_egress::{Client, Range, RangeError, Target};
-}
-
-/// The table of providers and their settings, for code that reads the configuration.
-pub mod providers {
-    pub use samovar_providers::{
-        Access, Alternative, Choice, DemoUse, Idle, IdleKey, LocalModel, Price, ProbeOutcome,
-        ProbeReport, Probing, ProviderConfig, ProviderSpec, Proxy, ProxyConfig, ProxySetting,
-        Reason, Registry, Row, SPECS, Secret, ServerProbe, Timeouts, UNBUILT, Unbuilt, Way,
-    };
-
-    /// The providers that a configuration sets up, with `demo` among them.
-    pub fn registry(config: ProviderConfig) -> Registry {
-        Registry::new(config, std::sync::Arc::new(samovar_demo::Demo::new()))
-    }
 }
 
 /// Opens the data directory of a configuration and serves it; returns once calls are accepted. Only

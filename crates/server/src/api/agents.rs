@@ -14,7 +14,7 @@ use samovar_wire::api::{
 };
 
 use super::audit::decided;
-use super::{Call, Endpoint, State};
+use super::state::{Call, Endpoint, State};
 use crate::definitions::Definitions;
 use crate::endpoint::Verb;
 use crate::engine_cell::starting;

@@ -11,7 +11,7 @@ use samovar_wire::api::{
 use serde_json::json;
 
 use super::audit::decided;
-use super::{Call, Endpoint};
+use super::state::{Call, Endpoint};
 use crate::endpoint::Verb;
 use crate::reply::fitting;
 use crate::tokens::Scope;

@@ -12,7 +12,7 @@ use samovar_wire::api::{
 };
 use serde_json::{Map, Value};
 
-use super::{Call, Endpoint, State};
+use super::state::{Call, Endpoint, State};
 use crate::clock::{SystemClock, UuidV7};
 use crate::endpoint::Verb;
 use crate::reply::fitting;

@@ -13,7 +13,7 @@ use samovar_wire::api::{
     BASE_PATH, BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart,
 };
 
-use super::{Call, Endpoint};
+use super::state::{Call, Endpoint};
 use crate::endpoint::Verb;
 use crate::tokens::Scope;
 

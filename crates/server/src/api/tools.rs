@@ -15,7 +15,7 @@ use samovar_wire::api::{
 use serde_json::Value;
 
 use super::audit::{OwnCall, decided};
-use super::{Call, Endpoint};
+use super::state::{Call, Endpoint};
 use crate::endpoint::Verb;
 use crate::reply::fitting;
 use crate::tokens::Scope;

@@ -6,7 +6,7 @@ use samovar_core::history::TurnQuery;
 use samovar_core::{Accepted, Action, Clock, Command, Error};
 use samovar_wire::api::{BASE_PATH, TurnCancelled, TurnInfo, TurnsParams};
 
-use super::{Call, Endpoint};
+use super::state::{Call, Endpoint};
 use crate::clock::SystemClock;
 use crate::endpoint::Verb;
 use crate::reply::fitting;

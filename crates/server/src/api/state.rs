@@ -1,0 +1,47 @@
+//! What the handlers of `/api` share.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
+use samovar_core::{Approval, Error};
+use samovar_providers::Registry;
+use samovar_stores::Stores;
+use samovar_stores::damage::Reports;
+use tokio_util::sync::CancellationToken;
+
+use crate::definitions::Definitions;
+use crate::endpoint;
+use crate::engine_cell::starting;
+use crate::failures::Failures;
+use crate::registered::RegisteredTools;
+use crate::tokens::Tokens;
+
+/// What the handlers of `/api` work with.
+pub(crate) struct State {
+    /// Empty until they are open.
+    pub(crate) stores: OnceLock<Arc<Stores>>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) tools: Arc<RegisteredTools>,
+    /// Empty until the stores are open.
+    pub(crate) definitions: OnceLock<Arc<Definitions>>,
+    pub(crate) reports: Arc<Reports>,
+    /// Cancelled when the server is to end and start again; `None` where no program would start it.
+    pub(crate) restart: Option<CancellationToken>,
+    pub(crate) workspace: PathBuf,
+    pub(crate) approval: Approval,
+    /// Requests without a valid token.
+    pub(crate) failures: Failures,
+    /// Whether the audit has the end of this run.
+    pub(crate) is_stop_noted: AtomicBool,
+}
+
+pub(super) type Call = endpoint::Call<Arc<State>>;
+pub(super) type Endpoint = endpoint::Endpoint<Arc<State>>;
+
+impl State {
+    pub(super) fn stores(&self) -> Result<&Arc<Stores>, Error> {
+        self.stores.get().ok_or_else(starting)
+    }
+}
