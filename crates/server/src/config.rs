@@ -22,7 +22,7 @@ use samovar_stores::{Durability, Walker};
 use samovar_tools::{GitSettings, UndoBounds, WebSearch};
 use serde_json::Value;
 
-use crate::names::{Authority, Origin};
+use crate::origin::{Authority, Origin};
 
 /// The token that clients bring; never printed by accident.
 #[derive(Clone, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
 use crate::endpoint::Route;
-use crate::names::{Names, Origin};
+use crate::names::Names;
+use crate::origin::Origin;
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Scope, Tokens};
 
