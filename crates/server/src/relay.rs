@@ -4,8 +4,6 @@
 mod logs;
 mod socket;
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::Response;
 use samovar_core::relay::PersonDeed;
@@ -19,12 +17,9 @@ use samovar_wire::api::{
 };
 use samovar_wire::relay::{MAX_MESSAGE_BYTES, SOCKET_PATH, Spelled};
 
-use crate::endpoint::{self, Verb};
-use crate::relaying::Relaying;
+use crate::endpoint::Verb;
+use crate::relaying::{Call, Endpoint};
 use crate::tokens::{Scope, Seat};
-
-type Call = endpoint::Call<Arc<Relaying>>;
-type Endpoint = endpoint::Endpoint<Arc<Relaying>>;
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     let mut routes = vec![

@@ -19,6 +19,12 @@ use samovar_relay::{Connector, InProcess, Relay};
 
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::RelaySettings;
+use crate::endpoint;
+
+/// A call of one of its routes.
+pub(crate) type Call = endpoint::Call<Arc<Relaying>>;
+/// One of its routes.
+pub(crate) type Endpoint = endpoint::Endpoint<Arc<Relaying>>;
 
 /// The relay, and what it was told.
 pub(crate) struct Relaying {

@@ -8,7 +8,7 @@ use samovar_wire::api::{
     BASE_PATH, StudiesParams, StudyInfo, StudyRow, StudyRowsParams, StudyView,
 };
 
-use super::{Call, Endpoint};
+use crate::relaying::{Call, Endpoint};
 use crate::reply::fitting;
 
 /// Studies in an answer, unless another number is asked for.
