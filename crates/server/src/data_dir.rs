@@ -5,12 +5,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::{Broken, Error};
+use samovar_core::Error;
 use samovar_sandbox::{DirLock, LockError, SmallFiles, Survival};
 use samovar_stores::DataDir;
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
-use samovar_stores::history::SqliteHistory;
 
 use crate::clock::SystemClock;
 use crate::config::Config;
@@ -19,8 +18,9 @@ use crate::error::OpenError;
 pub use samovar_stores::audit::{Verdict, examine as examine_audit};
 pub use samovar_stores::backup::{Backup, Replace, RestoreReport, last as last_backup};
 pub use samovar_stores::damage::{Damage, damages};
-pub use samovar_stores::history::HistoryReport;
-pub use samovar_stores::{Lack, Mended, Missing, Run, RunState, Store};
+pub use samovar_stores::{
+    HistoryReport, Lack, Mended, Missing, Run, RunState, Store, read_history,
+};
 
 /// A data directory that need not be held, to ask what is known of it.
 pub fn unheld(path: &Path) -> DataDir {
@@ -55,14 +55,6 @@ pub async fn mend(path: &Path) -> Result<Vec<Mended>, OpenError> {
     let _lock = DirLock::acquire(path)?;
     let dir = unheld(path);
     Ok(samovar_stores::mend(&dir, &Reports::open(&dir)).await?)
-}
-
-/// Reads and verifies every row of the history in a data directory that the caller holds.
-///
-/// # Errors
-/// [`Broken`] when it cannot be read.
-pub async fn read_history(path: &Path) -> Result<HistoryReport, Broken> {
-    SqliteHistory::read_all(&path.join("history.db")).await
 }
 
 /// Puts a backup into a data directory. What is there is replaced, and kept beside it, when `replace`

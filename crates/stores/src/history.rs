@@ -32,7 +32,7 @@ use samovar_core::{Broken, Damages, Future, History, MessageId, Seq, SessionId, 
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
-pub use self::deep::HistoryReport;
+pub use self::deep::{HistoryReport, read_history};
 use self::writer::Writer;
 use crate::audit::Heads;
 use crate::disk::Disk;

@@ -28,6 +28,8 @@ const NO_CODE: [&str; 2] = ["tests", "results"];
 const LABORATORY: [&str; 4] = ["prove", "model-server", "testkit", "xtask"];
 /// Folders of what was built or downloaded.
 const MADE: [&str; 2] = ["node_modules", "target"];
+/// The stores behind their ports, which only `stores` should name.
+const STORES: [&str; 2] = ["LmdbJournal", "SqliteHistory"];
 /// Crates whose every line serves tests.
 const TEST_CRATES: [&str; 2] = ["testkit", "doubles"];
 
@@ -222,13 +224,17 @@ impl Mass {
         ]
     }
 
-    fn figures_of_all(&self) -> [(&'static str, usize); 2] {
+    fn figures_of_all(&self) -> [(&'static str, usize); 3] {
         let server = self.crates.get(&("product", "server".to_owned()));
-        let naming = server.map(|one| spread::naming(&one.sources, "samovar_stores"));
+        let naming = |names: &[&str]| server.map_or(0, |one| spread::naming(&one.sources, names));
         [
             (
                 "files of `server` that name `samovar_stores`",
-                naming.unwrap_or_default(),
+                naming(&["samovar_stores"]),
+            ),
+            (
+                "files of `server` that name one of the stores",
+                naming(&STORES),
             ),
             (
                 "translated words in comments and names of tests",

@@ -11,7 +11,8 @@ use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 use super::failure::Failure;
 use super::session::Session;
 use super::turns::Turn;
-use super::{SqliteHistory, agents, file, reader, row, spent};
+use super::{agents, file, reader, row, spent};
+use crate::data_dir::HISTORY;
 
 /// What reading a whole history told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,26 +27,22 @@ pub struct HistoryReport {
     pub damaged: BTreeMap<String, String>,
 }
 
-impl SqliteHistory {
-    /// Reads every row of a history, which no process may be writing, and verifies each. An empty
-    /// report when there is no file.
-    ///
-    /// # Errors
-    /// [`Broken`] when it cannot be read.
-    pub async fn read_all(path: &Path) -> Result<HistoryReport, Broken> {
-        let mut report = HistoryReport::default();
-        if path.exists() {
-            let mut connection = file::looking(path)?
-                .connect()
-                .await
-                .map_err(Failure::from)?;
-            let read = report.read(&mut connection).await;
-            let closed = connection.close().await;
-            read?;
-            closed.map_err(Failure::from)?;
-        }
-        Ok(report)
+/// Reads every row of the history in a data directory that the caller holds, and verifies each. An
+/// empty report when there is no file.
+///
+/// # Errors
+/// [`Broken`] when it cannot be read.
+pub async fn read_history(data_dir: &Path) -> Result<HistoryReport, Broken> {
+    let (path, mut report) = (data_dir.join(HISTORY[0]), HistoryReport::default());
+    if path.exists() {
+        let options = file::looking(&path)?;
+        let mut connection = options.connect().await.map_err(Failure::from)?;
+        let read = report.read(&mut connection).await;
+        let closed = connection.close().await;
+        read?;
+        closed.map_err(Failure::from)?;
     }
+    Ok(report)
 }
 
 impl HistoryReport {

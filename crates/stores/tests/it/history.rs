@@ -21,6 +21,7 @@ use samovar_core::{
 };
 use samovar_doubles::MemoryHistory;
 use samovar_stores::history::SqliteHistory;
+use samovar_stores::read_history;
 use serde_json::{Map, Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
@@ -73,7 +74,7 @@ impl TestHistory {
         if !self.has_tables() {
             return;
         }
-        let read = SqliteHistory::read_all(&self.folder.path().join("history.db")).await;
+        let read = read_history(self.folder.path()).await;
         let read = read.unwrap();
         assert!(read.damaged.is_empty() && read.odd.is_empty(), "{read:?}");
         // Totals leave out a session whose counts are not what was written.

@@ -30,14 +30,14 @@ fn inherent(line: &str) -> Option<&str> {
     (!rest.contains(" for ")).then_some(name)
 }
 
-/// How many files use a crate outside their tests.
-pub(super) fn naming(files: &BTreeMap<String, String>, name: &str) -> usize {
-    let names = |text: &&String| {
+/// How many files use one of these names outside their tests.
+pub(super) fn naming(files: &BTreeMap<String, String>, names: &[&str]) -> usize {
+    let names_one = |text: &&String| {
         let tokens = Tokens::of(text);
         let (code, _) = without_tests(&tokens.code);
-        code.contains(&name)
+        names.iter().any(|name| code.contains(name))
     };
-    files.values().filter(names).count()
+    files.values().filter(names_one).count()
 }
 
 #[cfg(test)]
@@ -63,6 +63,9 @@ mod tests {
         .map(|(path, text)| (path.to_owned(), text.to_owned()))
         .into();
         assert_eq!(widest_impl(&files), (2, "Mailbox"));
-        assert_eq!((naming(&files, "store"), naming(&files, "other")), (1, 0));
+        assert_eq!(
+            (naming(&files, &["store"]), naming(&files, &["other"])),
+            (1, 0)
+        );
     }
 }

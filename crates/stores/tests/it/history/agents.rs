@@ -10,6 +10,7 @@ use samovar_core::{
 };
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
+use samovar_stores::read_history;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tempfile::TempDir;
@@ -237,7 +238,7 @@ async fn a_definition_that_a_disk_changed_is_reported_and_left_out() {
         update.execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
 
-        let report = SqliteHistory::read_all(&path).await.unwrap();
+        let report = read_history(folder.path()).await.unwrap();
         assert_eq!(report.odd.len(), 1, "{change}: {report:?}");
         let told = Arc::new(Told::default());
         let disk = Disk::with_ballast(folder.path(), 0);

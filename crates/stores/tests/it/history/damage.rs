@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use samovar_core::history::Change;
 use samovar_core::{Broken, Role};
 use samovar_stores::history::SqliteHistory;
+use samovar_stores::read_history;
 use tempfile::TempDir;
 
 use super::{TestHistory, asked, damage, finished, last, master, message, message_id, open};
@@ -214,7 +215,7 @@ async fn a_message_whose_row_is_gone_is_missed() {
     let lacks = "session s: 1 messages of 2 are there";
     let why = damage("read", place.history.messages(last("s", 9)).await);
     assert!(why.contains(lacks), "{why}");
-    let read = SqliteHistory::read_all(&place.folder.path().join("history.db")).await;
+    let read = read_history(place.folder.path()).await;
     let damaged = read.unwrap().damaged;
     assert!(lacks.ends_with(&damaged["s"]), "{damaged:?}");
 }

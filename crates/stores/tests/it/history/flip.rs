@@ -7,6 +7,7 @@ use samovar_core::history::{MessageQuery, SessionQuery, Speakers, TurnQuery};
 use samovar_core::{Damages, History, Role, SessionId};
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
+use samovar_stores::read_history;
 use sqlx::{Connection, Row};
 use tempfile::TempDir;
 
@@ -240,7 +241,7 @@ async fn a_byte_that_flips_anywhere_in_the_file_is_without_effect_or_reported() 
         let (texts, is_told) = served(&place.folder, Speakers::All).await;
         reported += usize::from(is_told);
         if !is_told && texts != whole.0 {
-            let read = SqliteHistory::read_all(&database).await;
+            let read = read_history(place.folder.path()).await;
             let is_found = read.as_ref().map_or(true, |read| {
                 !read.odd.is_empty() || !read.damaged.is_empty()
             });
