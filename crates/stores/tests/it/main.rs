@@ -2,6 +2,8 @@
 
 // Marked as tests, so that what clippy allows in tests holds for their helpers too.
 #[cfg(test)]
+mod format;
+#[cfg(test)]
 mod history;
 #[cfg(test)]
 mod journal;
