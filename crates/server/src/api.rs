@@ -4,7 +4,6 @@ use samovar_core::audit::What;
 use samovar_core::{Action, Clock, Code, Command, Error};
 use samovar_engine::Engine;
 use samovar_locale as locale;
-use samovar_stores::Stores;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
     BASE_PATH, CreateTokenParams, CreatedToken, MemoryInfo, ModelsAnswer, ModelsParams,
@@ -98,7 +97,7 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         workspace: call.state.workspace.display().to_string(),
         approval: call.state.approval,
         stays: call.state.restart.is_some(),
-        store: store_info(call.state.stores()?, &engine)?,
+        store: store_info(&call.state, &engine)?,
         memory: memory_info(&engine),
     })
 }
@@ -110,8 +109,8 @@ fn memory_info(engine: &Engine) -> MemoryInfo {
     }
 }
 
-fn store_info(stores: &Stores, engine: &Engine) -> Result<StoreInfo, Error> {
-    let lag = engine.lag();
+fn store_info(state: &State, engine: &Engine) -> Result<StoreInfo, Error> {
+    let (stores, lag) = (state.stores()?, engine.lag());
     let fill = stores.fill().map_err(|broken| {
         tracing::error!(%broken, "the journal cannot be read");
         Error::new(Code::StoreFailed, locale::store::unreadable(broken))
@@ -273,7 +272,7 @@ async fn ready(call: Call, params: ReadyParams) -> Result<Health, Error> {
     }
     door::check_scope(&call.by, Scope::Read)?;
     Ok(Health {
-        store: Some(store_info(call.state.stores()?, &engine)?),
+        store: Some(store_info(&call.state, &engine)?),
         memory: Some(memory_info(&engine)),
         ..Health::OK
     })

@@ -28,7 +28,7 @@ const NO_CODE: [&str; 2] = ["tests", "results"];
 const LABORATORY: [&str; 4] = ["prove", "model-server", "testkit", "xtask"];
 /// Folders of what was built or downloaded.
 const MADE: [&str; 2] = ["node_modules", "target"];
-/// The stores behind their ports, which only `stores` should name.
+/// The types of the stores, which only `stores` should name.
 const STORES: [&str; 2] = ["LmdbJournal", "SqliteHistory"];
 /// Crates whose every line serves tests.
 const TEST_CRATES: [&str; 2] = ["testkit", "doubles"];
