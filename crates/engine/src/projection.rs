@@ -90,19 +90,9 @@ fn change(event: &Event) -> Option<Change> {
             let turns = event.turn.iter().chain(below).cloned().collect();
             Some(Change::Forget { turns, at })
         }
-        Kind::StepStarted { .. }
-        | Kind::MessageStarted { .. }
-        | Kind::Delta { .. }
-        | Kind::PartAdded { .. }
-        | Kind::ApprovalAsked { .. }
-        | Kind::CallApproved { .. }
-        | Kind::UiEvent { .. }
-        | Kind::CallProgress { .. }
-        | Kind::PromptProgress { .. }
-        | Kind::CallStarted { .. }
-        | Kind::TurnContinued { .. }
-        | Kind::EventsLost { .. }
-        | Kind::StateChanged { .. } => None,
+        other => match other.group() {
+            Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => None,
+        },
     }
 }
 

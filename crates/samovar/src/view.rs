@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
 use samovar_core::error::FaultCode;
-use samovar_core::event::Fragment;
+use samovar_core::event::{Fragment, Group};
 use samovar_core::message::Reminder;
 use samovar_core::tool::Progress;
 use samovar_core::{
@@ -204,19 +204,9 @@ impl View {
                 }));
             }
             Kind::SessionClosed => return self.closed().map(Some),
-            Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
-            | Kind::TurnUndone { .. }
-            | Kind::TurnStarted { .. }
-            | Kind::MessageStarted { .. }
-            | Kind::PartAdded { .. }
-            | Kind::ApprovalAsked { .. }
-            | Kind::CallApproved { .. }
-            | Kind::UiEvent { .. }
-            | Kind::PromptProgress { .. }
-            | Kind::CallStarted { .. }
-            | Kind::EventsLost { .. }
-            | Kind::StateChanged { .. } => {}
+            other => match other.group() {
+                Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
+            },
         }
         Ok(None)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::event::Fragment;
+use samovar_core::event::{Fragment, Group};
 use samovar_core::{Event, Kind, Message, Part};
 use serde_json::{Map, Value};
 
@@ -57,13 +57,9 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
         Kind::StepReset { reason, .. } => reason.len(),
         Kind::TurnFinished { fault, .. } => fault.as_ref().map_or(0, |fault| fault.message.len()),
         // Their texts are names.
-        Kind::SessionChanged { .. }
-        | Kind::SessionClosed
-        | Kind::StepStarted { .. }
-        | Kind::TurnContinued { .. }
-        | Kind::EventsLost { .. }
-        | Kind::PromptProgress { .. }
-        | Kind::MessageStarted { .. } => 0,
+        other => match other.group() {
+            Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => 0,
+        },
     };
     COUNTS + size_of::<Event>() + IDS + 2 * HEAP_BLOCK + text
 }

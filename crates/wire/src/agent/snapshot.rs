@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use samovar_core::agent::MASTER;
-use samovar_core::event::Fragment;
+use samovar_core::event::{Fragment, Group};
 use samovar_core::{
     AgentPath, Closer, Event, Kind, Message, Part, Role, SessionId, ToolCall, TurnId, Usage,
 };
@@ -263,23 +263,9 @@ impl SnapshotFold {
                 self.push(&Message::of_outcome(call, name, outcome, event.at));
             }
             Kind::TurnFinished { .. } => self.snapshot.state = TurnState::Finished,
-            Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
-            | Kind::SessionClosed
-            | Kind::TurnUndone { .. }
-            | Kind::TurnContinued { .. }
-            | Kind::EventsLost { .. }
-            | Kind::MessageStarted { .. }
-            | Kind::Delta { .. }
-            | Kind::PartAdded { .. }
-            | Kind::ApprovalAsked { .. }
-            | Kind::CallApproved { .. }
-            | Kind::CallStarted { .. }
-            | Kind::CallClosed { .. }
-            | Kind::UiEvent { .. }
-            | Kind::CallProgress { .. }
-            | Kind::PromptProgress { .. }
-            | Kind::StateChanged { .. } => {}
+            other => match other.group() {
+                Group::Session | Group::Turn | Group::Live(_) | Group::Message | Group::Call => {}
+            },
         }
     }
 
