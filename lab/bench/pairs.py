@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""CPU time of text turns on two binaries, in pairs that alternate: pairs.py BEFORE AFTER [--pairs 10] [--turns 1000]
+"""CPU time of turns on two binaries, in pairs that alternate: pairs.py BEFORE AFTER [--pairs 10] [--turns 1000]
+[--rounds 0] [--clients 1]
 
-Each run starts a server, warms it up, and sends turns of 200 deltas, each in a session of its own, to a model
-server in this process. The figure is user and system time of the server for one turn; the last line is the
-median of the pairs' ratios.
+Each run starts a server, warms it up, and sends turns, each in a session of its own, to a model server in this
+process. A turn has so many rounds with a call of read_file, a command that only reads in the last of them, and
+ends with 200 deltas. The figure is user and system time of the server for one turn, without its commands; the
+last line is the median of the pairs' ratios.
 """
 
 import argparse
@@ -18,16 +20,26 @@ import subprocess
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 WORDS = "".join(
     "data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": f"word {n} "}, "finish_reason": None}]}) + "\n\n"
     for n in range(200))
 END = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":200}}\n\ndata: [DONE]\n\n'
 BODY = (WORDS + END).encode()
+CALL_END = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":100,"completion_tokens":20}}\n\ndata: [DONE]\n\n'
+
+
+def call(at, is_last):
+    name, args = ("exec", {"command": "cat notes.md | head -n 3"}) if is_last else ("read_file", {"path": "notes.md"})
+    piece = {"index": 0, "id": f"call-{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"tool_calls": [piece]}, "finish_reason": None}]}
+    return ("data: " + json.dumps(chunk) + "\n\n" + CALL_END).encode()
 
 
 class Model(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    rounds = 0
 
     def log_message(self, *_):
         pass
@@ -46,14 +58,18 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.answer("application/json", b'{"object":"list","data":[{"id":"m"}]}')
 
     def do_POST(self):
-        self.rfile.read(int(self.headers["content-length"]))
-        self.answer("text/event-stream", BODY)
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        done = sum(message["role"] == "tool" for message in asked["messages"])
+        left = self.rounds - done
+        self.answer("text/event-stream", call(done, left == 1) if left > 0 else BODY)
 
 
-def measure(binary, turns, model):
+def measure(binary, options, model):
     """Milliseconds of CPU time for one turn."""
     root = tempfile.mkdtemp(prefix="pairs-", dir=os.environ.get("PAIRS_DIR"))
     os.makedirs(root + "/work")
+    with open(root + "/work/notes.md", "w") as notes:
+        notes.write("A line of notes.\n" * 40)
     env = {"PATH": os.environ["PATH"], "HOME": root, "DATA_DIR": root + "/data", "AGENT_MODEL": "openai/m", "OPENAI_BASE_URL": f"http://127.0.0.1:{model}/v1"}
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -68,26 +84,29 @@ def measure(binary, turns, model):
             except OSError:
                 time.sleep(0.05)
         token = subprocess.run([binary, "token", "show"], cwd=root, env=env, capture_output=True, text=True).stdout.strip()
-        connection = http.client.HTTPConnection("127.0.0.1", port)
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
 
-        def post(method, **body):
+        def post(connection, method, **body):
             connection.request("POST", "/services/agent/" + method, json.dumps(body), headers)
             answer = connection.getresponse()
             said = answer.read()
             assert answer.status == 200, said
             return said
 
-        def turn(session):
-            post("createSession", sessionId=session)
-            assert b"word 199" in post("sendMessage", sessionId=session, content="hi")
+        def turns(name, count):
+            connection = http.client.HTTPConnection("127.0.0.1", port)
+            for at in range(count):
+                session = f"{name}-{at}"
+                post(connection, "createSession", sessionId=session)
+                assert b"word 199" in post(connection, "sendMessage", sessionId=session, content="hi")
 
-        for at in range(50):
-            turn(f"warm{at}")
+        turns("warm", 50)
         before = cpu(server.pid)
-        for at in range(turns):
-            turn(f"s{at}")
-        return (cpu(server.pid) - before) * 1000 / turns
+        with ThreadPoolExecutor(options.clients) as clients:
+            each = options.turns // options.clients
+            done = [clients.submit(turns, f"client{at}", each) for at in range(options.clients)]
+            [one.result() for one in done]
+        return (cpu(server.pid) - before) * 1000 / (each * options.clients)
     finally:
         server.terminate()
         server.wait(30)
@@ -106,14 +125,17 @@ def main():
     parser.add_argument("after")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--turns", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--clients", type=int, default=1)
     options = parser.parse_args()
+    Model.rounds = options.rounds
     model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
     model.daemon_threads = True
     threading.Thread(target=model.serve_forever, daemon=True).start()
     ratios = []
     for pair in range(options.pairs):
         order = [options.before, options.after] if pair % 2 == 0 else [options.after, options.before]
-        taken = {binary: measure(os.path.abspath(binary), options.turns, model.server_address[1]) for binary in order}
+        taken = {binary: measure(os.path.abspath(binary), options, model.server_address[1]) for binary in order}
         ratios.append(taken[options.after] / taken[options.before])
         print(f"pair {pair + 1}: {taken[options.before]:.3f} ms, {taken[options.after]:.3f} ms, ratio {ratios[-1]:.3f}", flush=True)
     print(f"median ratio {statistics.median(ratios):.3f}")
