@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::event::Fault;
+use samovar_core::event::{Fault, Group};
 use samovar_core::{
     Accepted, Action, AgentPath, Approval, Author, Bill, Broken, Command, Error, Event,
     FinishReason, Kind, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
@@ -461,15 +461,22 @@ impl OpenSession {
                     }
                 }
                 Kind::MessageFinished { message, .. } if event.author == Author::User => {
-                    let turn = event.turn.clone().zip(before);
-                    turn.into_iter()
-                        .for_each(|(turn, before)| self.recent.remember(message, turn, before));
+                    if let (Some(turn), Some(before)) = (&event.turn, before) {
+                        self.recent.remember(message, turn.clone(), before);
+                    }
                 }
                 Kind::TurnUndone { .. } => {
-                    let turn = event.turn.as_ref();
-                    turn.into_iter().for_each(|turn| self.recent.forget(turn));
+                    if let Some(turn) = &event.turn {
+                        self.recent.forget(turn);
+                    }
                 }
-                _ => {}
+                other => match other.group() {
+                    Group::Session
+                    | Group::Turn
+                    | Group::Live(_)
+                    | Group::Message
+                    | Group::Call => {}
+                },
             }
         }
         self.weigh();

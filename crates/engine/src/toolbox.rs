@@ -151,9 +151,8 @@ impl Toolbox {
     /// # Errors
     /// The sentence that the model would read.
     pub fn check(&self, call: &ToolCall) -> Result<(), String> {
-        let shelf = self.shelf();
-        let examined = shelf.examine(call, |_| true, &Policy::default());
-        examined.map(drop).map_err(|outcome| outcome.text)
+        let found = self.shelf().examine(call, |_| true, &Policy::default());
+        found.map(drop).map_err(|outcome| outcome.text)
     }
 
     fn put(

@@ -95,7 +95,7 @@ impl ExecTool {
         }
     }
 
-    fn job(&self, exec: &Exec, found: &Found, context: &CallContext) -> Result<Job, String> {
+    fn job(&self, exec: &Exec, found: Found, context: &CallContext) -> Result<Job, String> {
         if exec.command.len() > MAX_COMMAND_BYTES {
             let most = grouped(MAX_COMMAND_BYTES);
             let why = format!(
@@ -156,7 +156,7 @@ impl ExecTool {
     }
 
     /// The home folder of a command; `None` for one that only reads.
-    fn home(&self, found: &Found, context: &CallContext) -> Option<Home> {
+    fn home(&self, found: Found, context: &CallContext) -> Option<Home> {
         let homes = self.workspace.homes().filter(|_| !found.reads)?;
         // What taints the session with its own output counts as well.
         let is_tainted = context.tainted || found.reaches_out;
@@ -186,7 +186,7 @@ impl ExecTool {
     }
 
     /// A command that runs unasked, because it only reads, gets no more than the usual time.
-    fn timeout(&self, exec: &Exec, found: &Found) -> Duration {
+    fn timeout(&self, exec: &Exec, found: Found) -> Duration {
         let usual = self.shell.settings.timeout;
         let asked = exec.timeout_s.map_or(usual, |seconds| {
             Duration::from_secs(seconds.clamp(1, MAX_TIMEOUT))

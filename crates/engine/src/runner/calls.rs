@@ -54,6 +54,15 @@ enum Waiting {
     Examined(Arc<Examined>),
 }
 
+impl Waiting {
+    fn call(&self) -> &ToolCall {
+        match self {
+            Self::Called(call) => call,
+            Self::Examined(examined) => &examined.call,
+        }
+    }
+}
+
 /// A call that is about to run.
 struct Start {
     examined: Arc<Examined>,
@@ -248,19 +257,14 @@ impl<'a> Calls<'a> {
     fn admit_some(&mut self) -> Batch {
         let mut batch = Batch::default();
         while let Some(waiting) = self.waiting.pop_front() {
-            let examined = match self.examine(waiting) {
-                Err((call, outcome)) => {
-                    self.refuse(&call, outcome);
-                    continue;
-                }
-                Ok(examined) => examined,
-            };
-            let admission = match self.admit(&examined) {
+            let examined = self.examine(&waiting);
+            let admitted = examined.and_then(|it| Ok((self.admit(&it)?, it)));
+            let (admission, examined) = match admitted {
                 Err(outcome) => {
-                    self.refuse(&examined.call, outcome);
+                    self.refuse(waiting.call(), outcome);
                     continue;
                 }
-                Ok(admission) => admission,
+                Ok(admitted) => admitted,
             };
             let (turn, spec) = (&self.runner.turn, &examined.tool.spec);
             // One before it may have been asked about since it began to wait.

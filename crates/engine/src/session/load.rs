@@ -23,6 +23,7 @@ use crate::log::{Keeping, Log, LogStart, MASTER};
 use crate::parts::Parts;
 use crate::projection;
 use crate::projector::{read_all, read_kept};
+use crate::toolbox::CurrentTools;
 use crate::turn::Turn;
 
 /// How long a session waits that a new history does not know yet.
@@ -191,11 +192,9 @@ impl Mailbox {
             self.parts.projector.forget(log.number());
             return Ok(Recalled::default());
         };
-        let mut open = OpenSession::new(
-            Session::new(self.parts.clone(), log),
-            row.route.unwrap_or(row.model),
-            row.system_prompt,
-        );
+        let session = Session::new(self.parts.clone(), log);
+        let model = row.route.unwrap_or(row.model);
+        let mut open = OpenSession::new(session, model, row.system_prompt);
         open.approval = row.approval;
         let tools = self.parts.toolbox.shelf();
         for (turn_id, agent, turn) in fold.turns {
@@ -211,9 +210,7 @@ impl Mailbox {
                 self.parts.purses.join(&turn_id, purse);
             }
             if !live.is_root() {
-                live.transcript = found.conversation_of(&turn_id, max);
-                open.session.taint.recall(&live.transcript, false, &tools);
-                live.slot = Some(open.session.slots.take(live.parent.clone()).0);
+                live.is_child_of(&open.session, found.conversation_of(&turn_id, max), &tools);
             }
             if turn.is_parked() {
                 let open_calls = &self.parts.open_calls;
@@ -330,6 +327,15 @@ fn window_start(
         let earlier = earlier.iter().map(|row| row.message.clone());
         context::shortened(start, before, &earlier.collect::<Vec<_>>(), max)
     })
+}
+
+impl Live {
+    /// Takes its conversation and its place in the session again.
+    fn is_child_of(&mut self, session: &Session, said: Transcript, tools: &CurrentTools) {
+        session.taint.recall(&said, false, tools);
+        self.transcript = said;
+        self.slot = Some(session.slots.take(self.parent.clone()).0);
+    }
 }
 
 impl Stored {

@@ -299,7 +299,9 @@ impl Mailbox {
             |(author, kind)| Draft::new(Some(turn_id.clone()), author, kind).of(&live.agent);
         let mut drafts: Vec<_> = facts.into_iter().map(draft).collect();
         let mut ahead = Turn::clone(turn);
-        drafts.iter().for_each(|draft| ahead.apply(&draft.kind));
+        for draft in &drafts {
+            ahead.apply(&draft.kind);
+        }
         let last = delegation::last_said(live.transcript.messages());
         let result = self
             .parts

@@ -496,11 +496,11 @@ async fn a_call_is_examined_once_and_once_more_after_its_decision() {
             _ => say("done"),
         };
         let tools = [changes.tool("change").counted(&examined)];
-        let level = Settings {
+        let at_level = Settings {
             approval: level,
             ..settings()
         };
-        let rig = Rig::by(answer, tools, level).await;
+        let rig = Rig::by(answer, tools, at_level).await;
         let turn = rig.post("go").await;
         for _ in 1..count {
             decide(&rig, &id(&asked(&rig).await), Decision::Turn)

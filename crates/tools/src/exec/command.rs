@@ -35,12 +35,12 @@ impl Drop for StopOnDrop {
 
 pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallContext) -> Outcome {
     let (shell, workspace) = (tool.shell.clone(), tool.workspace.clone());
-    let timeout = tool.timeout(&exec, &found);
+    let timeout = tool.timeout(&exec, found);
     let Ok(_place) = shell.places.acquire().await else {
         return Outcome::new(Status::Cancelled, "the server is stopping");
     };
     let caller = context.clone();
-    let started = task::spawn_blocking(move || start(&tool, &exec, &found, &caller));
+    let started = task::spawn_blocking(move || start(&tool, &exec, found, &caller));
     let (running, recording) = match started.await {
         Ok(Ok(started)) => started,
         Ok(Err(why)) => return Outcome::failed(why),
@@ -99,7 +99,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
 fn start(
     tool: &ExecTool,
     exec: &Exec,
-    found: &Found,
+    found: Found,
     context: &CallContext,
 ) -> Result<(Running, Option<Recording>), String> {
     let cages = tool.shell.check().map_err(|why| off(&why))?;

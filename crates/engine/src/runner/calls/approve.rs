@@ -54,17 +54,14 @@ impl Calls<'_> {
     }
 
     /// Examines a call, unless that was done since it waits.
-    pub(super) fn examine(&self, waiting: Waiting) -> Result<Arc<Examined>, (ToolCall, Outcome)> {
+    pub(super) fn examine(&self, waiting: &Waiting) -> Result<Arc<Examined>, Outcome> {
         let runner = &self.runner;
         match waiting {
-            Waiting::Examined(examined) => Ok(examined),
+            Waiting::Examined(examined) => Ok(examined.clone()),
             Waiting::Called(call) => {
                 let has = |name: &str| runner.has_tool(name);
                 let policy = &runner.parts.settings.policy;
-                match self.shelf.examine(&call, has, policy) {
-                    Ok(examined) => Ok(Arc::new(examined)),
-                    Err(outcome) => Err((call, outcome)),
-                }
+                self.shelf.examine(call, has, policy).map(Arc::new)
             }
         }
     }
