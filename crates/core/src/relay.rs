@@ -96,6 +96,17 @@ pub enum MessageKind {
     Error,
 }
 
+/// The sender and the receiver of a kind of message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageGroup {
+    /// A client and the relay itself.
+    Relay,
+    /// From an agent to the host.
+    ToHost,
+    /// From the host, or from the relay in its place, to agents.
+    ToAgents,
+}
+
 impl MessageKind {
     /// All of them.
     pub const ALL: [Self; 14] = [
@@ -114,6 +125,25 @@ impl MessageKind {
         Self::SessionEnded,
         Self::Error,
     ];
+
+    /// Its sender and its receiver.
+    pub fn group(self) -> MessageGroup {
+        match self {
+            Self::RelayJoin | Self::RelayJoined => MessageGroup::Relay,
+            Self::SessionStart
+            | Self::SnapshotGet
+            | Self::ToolCall
+            | Self::AgentMessage
+            | Self::SessionEnd => MessageGroup::ToHost,
+            Self::SessionStarted
+            | Self::SnapshotState
+            | Self::ToolResult
+            | Self::StateUpdated
+            | Self::UserMessage
+            | Self::SessionEnded
+            | Self::Error => MessageGroup::ToAgents,
+        }
+    }
 
     /// The kind as in `type`.
     pub fn as_str(self) -> &'static str {

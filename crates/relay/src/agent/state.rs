@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::relay::{Envelope, MessageGroup, MessageKind, Payload, RelayCode, RelayRole};
 use samovar_core::{Outcome, Status};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -226,19 +226,12 @@ impl AgentState {
                 tracing::warn!(room = self.room, code, message, "the room refused");
                 FollowUp::None
             }
-            kind @ (MessageKind::RelayJoin
-            | MessageKind::RelayJoined
-            | MessageKind::SessionStart
-            | MessageKind::SessionStarted
-            | MessageKind::SnapshotGet
-            | MessageKind::SnapshotState
-            | MessageKind::ToolCall
-            | MessageKind::ToolResult
-            | MessageKind::AgentMessage
-            | MessageKind::SessionEnd) => {
-                tracing::debug!(kind = kind.as_str(), "nobody asked for that");
-                FollowUp::None
-            }
+            other => match other.group() {
+                MessageGroup::Relay | MessageGroup::ToHost | MessageGroup::ToAgents => {
+                    tracing::debug!(kind = other.as_str(), "nobody asked for that");
+                    FollowUp::None
+                }
+            },
         }
     }
 

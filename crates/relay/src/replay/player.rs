@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use samovar_core::Millis;
-use samovar_core::relay::{Envelope, Host, HostContext, MessageKind, PersonDeed, RelayRole};
+use samovar_core::relay::{
+    Envelope, Host, HostContext, MessageGroup, MessageKind, PersonDeed, RelayRole,
+};
 use samovar_locale as locale;
 use serde_json::Value;
 
@@ -58,12 +60,14 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
         self.begun = self.begun.or_else(|| row.at());
         match (self.direction(row), kind) {
             (Direction::Internal, _) => self.note(row),
-            (Direction::Out, Some(kind)) if is_for_host(kind) => {
+            (Direction::Out, Some(kind)) if kind.group() == MessageGroup::ToHost => {
                 self.tell(kind, row);
                 let first = self.said.front().filter(|_| self.said.len() > MAX_AHEAD)?;
                 return Some((brief(first), locale::replay::nothing().to_owned()));
             }
-            (Direction::In, Some(kind)) if is_of_host(kind) => return self.hear(kind, row),
+            (Direction::In, Some(kind)) if kind.group() == MessageGroup::ToAgents => {
+                return self.hear(kind, row);
+            }
             (Direction::In | Direction::Out, _) => {}
         }
         None
@@ -161,18 +165,9 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
                 let seen = self.host.hear(&look, &context(row));
                 person::deed(&seen.first()?.payload, &found.payload)
             }
-            MessageKind::RelayJoin
-            | MessageKind::RelayJoined
-            | MessageKind::SessionStart
-            | MessageKind::SessionStarted
-            | MessageKind::SnapshotGet
-            | MessageKind::SnapshotState
-            | MessageKind::ToolCall
-            | MessageKind::ToolResult
-            | MessageKind::AgentMessage
-            | MessageKind::SessionEnd
-            | MessageKind::SessionEnded
-            | MessageKind::Error => None,
+            other => match other.group() {
+                MessageGroup::Relay | MessageGroup::ToHost | MessageGroup::ToAgents => None,
+            },
         }
     }
 }
@@ -183,30 +178,6 @@ fn context(row: &Row) -> HostContext {
         room: row.relay_session_id.clone().unwrap_or_default(),
         study: row.session_id.clone(),
     }
-}
-
-fn is_for_host(kind: MessageKind) -> bool {
-    match kind {
-        MessageKind::SessionStart
-        | MessageKind::SnapshotGet
-        | MessageKind::ToolCall
-        | MessageKind::AgentMessage
-        | MessageKind::SessionEnd => true,
-        MessageKind::RelayJoin
-        | MessageKind::RelayJoined
-        | MessageKind::SessionStarted
-        | MessageKind::SnapshotState
-        | MessageKind::ToolResult
-        | MessageKind::StateUpdated
-        | MessageKind::UserMessage
-        | MessageKind::SessionEnded
-        | MessageKind::Error => false,
-    }
-}
-
-fn is_of_host(kind: MessageKind) -> bool {
-    let is_of_relay = matches!(kind, MessageKind::RelayJoin | MessageKind::RelayJoined);
-    !is_of_relay && !is_for_host(kind)
 }
 
 /// Where two messages differ first.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::planted;
-use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::relay::{Envelope, MessageGroup, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::Value;
 
 use super::pending::Request;
@@ -71,17 +71,11 @@ impl Room {
             MessageKind::ToolCall | MessageKind::AgentMessage => {
                 self.rules.strictness == Strictness::Strict
             }
-            MessageKind::SessionStart
-            | MessageKind::SnapshotGet
-            | MessageKind::RelayJoin
-            | MessageKind::RelayJoined
-            | MessageKind::SessionStarted
-            | MessageKind::SnapshotState
-            | MessageKind::ToolResult
-            | MessageKind::StateUpdated
-            | MessageKind::UserMessage
-            | MessageKind::SessionEnded
-            | MessageKind::Error => return Ok(()),
+            other => match other.group() {
+                MessageGroup::Relay | MessageGroup::ToHost | MessageGroup::ToAgents => {
+                    return Ok(());
+                }
+            },
         };
         match &self.study {
             Study::Stopped(why) => Err(Refusal::inactive(format!(

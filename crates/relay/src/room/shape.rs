@@ -1,7 +1,7 @@
 //! What the payload of a message must look like before the relay does anything with it (RL-25).
 
 use samovar_core::command::is_blank;
-use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::relay::{Envelope, MessageGroup, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::Value;
 
 use super::step::Refusal;
@@ -84,36 +84,22 @@ pub(crate) fn of_agent(envelope: &Envelope, strictness: Strictness) -> Result<()
             Ok(())
         }
         MessageKind::SessionEnd => optional_string(payload, "reason").map(drop),
-        MessageKind::RelayJoin
-        | MessageKind::RelayJoined
-        | MessageKind::SessionStarted
-        | MessageKind::SnapshotState
-        | MessageKind::ToolResult
-        | MessageKind::StateUpdated
-        | MessageKind::UserMessage
-        | MessageKind::SessionEnded
-        | MessageKind::Error => Err(wrong_side(envelope.kind, RelayRole::Agent)),
+        other => match other.group() {
+            MessageGroup::Relay | MessageGroup::ToHost | MessageGroup::ToAgents => {
+                Err(wrong_side(other, RelayRole::Agent))
+            }
+        },
     }
 }
 
 /// Judges what a host sends.
 pub(crate) fn of_host(envelope: &Envelope) -> Result<(), Refusal> {
     envelope_size(envelope)?;
-    match envelope.kind {
-        MessageKind::SessionStarted
-        | MessageKind::SnapshotState
-        | MessageKind::ToolResult
-        | MessageKind::StateUpdated
-        | MessageKind::UserMessage
-        | MessageKind::SessionEnded
-        | MessageKind::Error => Ok(()),
-        MessageKind::RelayJoin
-        | MessageKind::RelayJoined
-        | MessageKind::SessionStart
-        | MessageKind::SnapshotGet
-        | MessageKind::ToolCall
-        | MessageKind::AgentMessage
-        | MessageKind::SessionEnd => Err(wrong_side(envelope.kind, RelayRole::Host)),
+    match envelope.kind.group() {
+        MessageGroup::ToAgents => Ok(()),
+        MessageGroup::Relay | MessageGroup::ToHost => {
+            Err(wrong_side(envelope.kind, RelayRole::Host))
+        }
     }
 }
 

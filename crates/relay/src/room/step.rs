@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::Millis;
-use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::relay::{Envelope, MessageGroup, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::json;
 
 use super::Starting;
@@ -311,15 +311,8 @@ pub(crate) fn answers(reply: MessageKind, request: MessageKind) -> bool {
             MessageKind::SnapshotGet => reply == MessageKind::SnapshotState,
             MessageKind::ToolCall => reply == MessageKind::ToolResult,
             MessageKind::SessionEnd => reply == MessageKind::SessionEnded,
-            MessageKind::RelayJoin
-            | MessageKind::RelayJoined
-            | MessageKind::SessionStarted
-            | MessageKind::SnapshotState
-            | MessageKind::ToolResult
-            | MessageKind::StateUpdated
-            | MessageKind::AgentMessage
-            | MessageKind::UserMessage
-            | MessageKind::SessionEnded
-            | MessageKind::Error => false,
+            other => match other.group() {
+                MessageGroup::Relay | MessageGroup::ToHost | MessageGroup::ToAgents => false,
+            },
         }
 }

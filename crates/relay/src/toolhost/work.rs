@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::relay::{Envelope, MessageGroup, MessageKind, Payload, RelayCode, RelayRole};
 use samovar_core::{Clock, Event};
 use samovar_engine::FollowError;
 use samovar_locale as locale;
@@ -121,13 +121,9 @@ impl Worker {
                     self.line.lose();
                 }
             }
-            MessageKind::RelayJoin
-            | MessageKind::SessionStarted
-            | MessageKind::SnapshotState
-            | MessageKind::ToolResult
-            | MessageKind::StateUpdated
-            | MessageKind::UserMessage
-            | MessageKind::SessionEnded => {}
+            other => match other.group() {
+                MessageGroup::Relay | MessageGroup::ToHost | MessageGroup::ToAgents => {}
+            },
         }
     }
 
