@@ -6,10 +6,11 @@ use std::path::Path;
 use samovar_sandbox::Kind;
 use strsim::sorensen_dice;
 
+use crate::caller::Stop;
+use crate::refusal::Lost;
 use crate::survey::survey;
 use crate::text::{here, is_usable, path};
-use crate::tool::Lost;
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::Workspace;
 
 /// Entries of the workspace that are compared.
 const MAX_COMPARED: usize = 10_000;

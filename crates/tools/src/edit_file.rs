@@ -11,12 +11,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::caller::Caller;
 use crate::foresight::Foresight;
+use crate::refusal::Refusal;
 use crate::seen::{Knowledge, Sight};
 use crate::text::{path, plural, sha256};
-use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Caller, Workspace};
-use crate::write_file::MAX_CONTENT_BYTES;
+use crate::tool::{Access, FileTool};
+use crate::workspace::{MAX_CONTENT_BYTES, Workspace};
 
 pub(crate) use diff::unified;
 use document::Document;
@@ -83,7 +84,7 @@ impl FileTool for EditFile {
             let diff = self.difference(&place, foresight, now);
             told(&place, replacements, diff.as_deref(), now)
         };
-        Ok(foresight.compare(workspace, &place, tell))
+        Ok(foresight.compare(workspace.jail(), &place, tell))
     }
 }
 

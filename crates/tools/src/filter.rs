@@ -5,7 +5,7 @@ use std::path::Path;
 use globset::{Error, ErrorKind, GlobBuilder, GlobSet, GlobSetBuilder};
 use samovar_sandbox::JailPath;
 
-use crate::tool::Refusal;
+use crate::refusal::Refusal;
 
 /// The longest glob that is taken, in bytes.
 const MAX_GLOB_BYTES: usize = 1024;

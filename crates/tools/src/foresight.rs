@@ -2,12 +2,11 @@
 //! check tells whether the call was done.
 
 use samovar_core::{Outcome, Probed};
-use samovar_sandbox::{JailError, JailPath};
+use samovar_sandbox::{Jail, JailError, JailPath};
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::Refusal;
 use crate::text::sha256;
-use crate::tool::Refusal;
-use crate::workspace::Workspace;
 
 /// The largest file that is looked at, in bytes.
 const MAX_SEEN_BYTES: u64 = 64 * 1024 * 1024;
@@ -63,11 +62,11 @@ impl Foresight {
     /// have. A file that is neither as it was nor as it was to be is somebody else's by now.
     pub(crate) fn compare(
         &self,
-        workspace: &Workspace,
+        jail: &Jail,
         place: &JailPath,
         tell: impl FnOnce(&[u8]) -> Outcome,
     ) -> Probed {
-        let Ok(now) = content(workspace, place) else {
+        let Ok(now) = content(jail, place) else {
             return Probed::Unknown;
         };
         let hash = now.as_deref().map(sha256);
@@ -80,8 +79,8 @@ impl Foresight {
 }
 
 /// What a file holds; none when it is not there.
-pub(crate) fn content(workspace: &Workspace, place: &JailPath) -> Result<Option<Vec<u8>>, Refusal> {
-    match workspace.jail().open_file(place) {
+pub(crate) fn content(jail: &Jail, place: &JailPath) -> Result<Option<Vec<u8>>, Refusal> {
+    match jail.open_file(place) {
         Ok(file) => Ok(Some(file.into_bytes(MAX_SEEN_BYTES)?)),
         Err(JailError::NotFound { .. }) => Ok(None),
         Err(other) => Err(other.into()),

@@ -12,6 +12,7 @@
 //! list.
 
 mod alike;
+mod caller;
 mod declared;
 mod edit_file;
 mod exec;
@@ -24,6 +25,7 @@ mod online;
 mod outputs;
 mod read_file;
 mod recorder;
+mod refusal;
 mod schema;
 mod search_files;
 mod seen;

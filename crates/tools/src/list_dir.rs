@@ -8,11 +8,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::caller::Caller;
 use crate::filter::{Filter, below};
+use crate::refusal::Refusal;
 use crate::survey::{LeftOut, survey};
 use crate::text::{grouped, here, is_usable, name, plural};
-use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Caller, Workspace};
+use crate::tool::{Access, FileTool};
+use crate::workspace::Workspace;
 
 /// Entries that are shown.
 const MAX_SHOWN: usize = 1_000;

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 use samovar_core::{CallId, SessionId};
 use samovar_sandbox::{Jail, OpenFile, Protected};
 
+use crate::refusal::Refusal;
 use crate::text::sha256;
-use crate::tool::Refusal;
 
 /// What a name begins with. No path of a workspace is taken for one, because the rest of it is no path.
 pub(crate) const PREFIX: &str = "output:";

@@ -11,11 +11,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::caller::{Caller, Stop};
 use crate::outputs;
+use crate::refusal::Refusal;
 use crate::seen::{MAX_SEEN_BYTES, Sight};
 use crate::text::{Hashed, sha256};
-use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Caller, Stop, Workspace};
+use crate::tool::{Access, FileTool};
+use crate::workspace::Workspace;
 
 use lines::Lines;
 use page::Page;

@@ -11,11 +11,13 @@ use samovar_sandbox::{JailError, JailPath, Kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::caller::{Caller, Stop};
 use crate::filter::Filter;
+use crate::refusal::Refusal;
 use crate::survey::{LeftOut, survey};
 use crate::text::{here, path, plural, visible};
-use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Caller, Stop, Workspace};
+use crate::tool::{Access, FileTool};
+use crate::workspace::Workspace;
 
 use hunt::Hunt;
 

@@ -11,8 +11,8 @@ use samovar_core::{SessionId, TurnId};
 use samovar_sandbox::{JailPath, SmallFiles, Survival};
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::text::sha256;
-use crate::workspace::Caller;
 
 /// The folder of the data directory.
 const FOLDER: &str = "seen";

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use samovar_sandbox::{Entry, JailPath, Kind, Visit, WalkLimits};
 
+use crate::caller::Stop;
 use crate::ignores::Ignores;
+use crate::refusal::Refusal;
 use crate::text::{grouped, plural};
-use crate::tool::Refusal;
-use crate::workspace::{Stop, Workspace};
+use crate::workspace::Workspace;
 
 /// Entries that one walk looks at.
 const MAX_ENTRIES: usize = 100_000;

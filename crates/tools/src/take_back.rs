@@ -79,6 +79,13 @@ enum Obstacle {
     Shared,
 }
 
+impl Workspace {
+    /// What was changed in it, to be taken back.
+    pub fn changes(self: &Arc<Self>) -> Arc<dyn FileChanges> {
+        Arc::new(Changes(self.clone()))
+    }
+}
+
 impl FileChanges for Changes {
     fn take_back<'a>(
         &'a self,

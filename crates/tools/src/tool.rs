@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,6 @@ use samovar_core::{
     Asks, CallContext, Closer, Effect, Future, Outcome, Preview, Probed, Reach, Status, ToolCall,
     ToolReply, ToolSpec, Toolset,
 };
-use samovar_sandbox::JailError;
 use schemars::JsonSchema;
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
@@ -24,9 +22,11 @@ use tokio::sync::Semaphore;
 use tokio::task::{self, AbortHandle, JoinHandle};
 
 use crate::alike;
+use crate::caller::{Caller, Stop};
 use crate::foresight::Foresight;
+use crate::refusal::{Lost, Refusal};
 use crate::schema;
-use crate::workspace::{Caller, Stop, Workspace};
+use crate::workspace::Workspace;
 
 /// The calls that have a thread at once, at most. Without a free descriptor each waits on its thread
 /// for half a minute; the runtime has 512 such threads, which the stores need too.
@@ -82,90 +82,6 @@ pub(crate) enum Access {
     /// It changes them. Its calls run alone, so that those of one batch take effect in the order in
     /// which the model wrote them; the locks of the workspace keep other sessions apart.
     Write,
-}
-
-/// Why a tool did not do what was asked, in words that the model can act on.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    why: String,
-    /// What is wrong with the path of the call, if the call leads nowhere.
-    lost: Option<Lost>,
-    /// Whether other arguments can mend it.
-    is_correctable: bool,
-}
-
-/// A path that leads nowhere.
-#[derive(Debug)]
-pub(crate) struct Lost {
-    /// A sentence about it, without its end.
-    pub(crate) why: String,
-    /// The nearest folder that exists.
-    pub(crate) nearest: String,
-}
-
-impl Refusal {
-    /// The path of the call, if that leads nowhere.
-    pub(crate) fn lost(&self) -> Option<&Lost> {
-        self.lost.as_ref()
-    }
-
-    /// A refusal that other arguments can mend; `why` says which.
-    pub(crate) fn of_arguments(why: impl Into<String>) -> Self {
-        let is_correctable = true;
-        Self {
-            is_correctable,
-            ..why.into().into()
-        }
-    }
-
-    fn outcome(self) -> Outcome {
-        if self.is_correctable {
-            Outcome::correctable(self.why)
-        } else {
-            Outcome::failed(self.why)
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
-    }
-}
-
-impl From<String> for Refusal {
-    fn from(why: String) -> Self {
-        let (lost, is_correctable) = (None, false);
-        Self {
-            why,
-            lost,
-            is_correctable,
-        }
-    }
-}
-
-impl From<&str> for Refusal {
-    fn from(why: &str) -> Self {
-        why.to_owned().into()
-    }
-}
-
-impl From<JailError> for Refusal {
-    fn from(error: JailError) -> Self {
-        let why = error.to_string();
-        let lost = match error {
-            JailError::NotFound { path, nearest } => Some(Lost {
-                why: format!("{path:?} does not exist"),
-                nearest,
-            }),
-            JailError::Outside { path } => Some(Lost {
-                why: format!("{path:?} is outside the workspace"),
-                nearest: ".".to_owned(),
-            }),
-            _ => None,
-        };
-        Self { lost, ..why.into() }
-    }
 }
 
 /// Puts a tool into the form in which it is listed and called.

@@ -1,26 +1,24 @@
 //! What a tool works with: the jail, the locks of the files, and the signal to stop.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{CallId, FileChanges, SessionId, TurnId};
 use samovar_sandbox::{Jail, JailError, JailPath, WriteResult};
 
-use crate::foresight::Foresight;
+use crate::caller::Caller;
 use crate::homes::HomeStore;
 use crate::outputs::OutputStore;
 use crate::recorder::Recorder;
+use crate::refusal::Refusal;
 use crate::seen::SeenFiles;
-use crate::take_back::Changes;
 use crate::text::sha256;
-use crate::tool::Refusal;
 use crate::undo::{Before, By, Record, State, UndoStore};
-use crate::write_file::MAX_CONTENT_BYTES;
 
 /// Locks for all files together. Two files that share one only wait for each other; more files than
 /// this are seldom changed at the same moment.
 const LOCKS: usize = 64;
+/// Bytes that a file may be given.
+pub(crate) const MAX_CONTENT_BYTES: u64 = 1024 * 1024;
 
 /// The files that tools may see, and the locks under which they change them.
 ///
@@ -115,11 +113,6 @@ impl Workspace {
     /// Outputs that are too long for a result.
     pub(crate) fn outputs(&self) -> Option<&OutputStore> {
         self.outputs.as_ref()
-    }
-
-    /// What was changed in it, to be taken back.
-    pub fn changes(self: &Arc<Self>) -> Arc<dyn FileChanges> {
-        Arc::new(Changes(self.clone()))
     }
 
     /// The store of changes.
@@ -229,53 +222,5 @@ impl Workspace {
         locks
             .map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner))
             .collect()
-    }
-}
-
-/// Whose call runs, and whether it is still wanted.
-pub(crate) struct Caller {
-    pub(crate) session: SessionId,
-    pub(crate) turn: TurnId,
-    /// The turn, if it is that of a called agent, whose conversation is its own.
-    pub(crate) child: Option<TurnId>,
-    pub(crate) call: CallId,
-    pub(crate) stop: Stop,
-    /// What a person saw of it when they approved it.
-    pub(crate) approved: Option<Foresight>,
-}
-
-impl Caller {
-    /// Refuses to change a file that is not as the person saw it. Called under the file's lock.
-    pub(crate) fn check(&self, before: Option<&[u8]>) -> Result<(), Refusal> {
-        self.stop.check()?;
-        let seen = self.approved.as_ref();
-        if seen.is_none_or(|seen| seen.before == before.map(sha256)) {
-            return Ok(());
-        }
-        let why = "the file was changed since the person saw this call and approved it; nothing was \
-                   written; read the file, then call again";
-        Err(why.into())
-    }
-}
-
-/// Whether a call that runs is still wanted; its thread cannot be ended from outside.
-#[derive(Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Ends a call that is no longer wanted; nobody reads the reason.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.is_set() {
-            return Err("the call was stopped".into());
-        }
-        Ok(())
     }
 }

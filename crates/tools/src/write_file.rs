@@ -8,15 +8,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::caller::Caller;
 use crate::edit_file::unified;
 use crate::foresight::{Foresight, content};
+use crate::refusal::Refusal;
 use crate::seen::{Knowledge, MAX_SEEN_BYTES, Sight};
 use crate::text::{path, plural, sha256};
-use crate::tool::{Access, FileTool, Refusal};
-use crate::workspace::{Caller, Workspace};
-
-/// Bytes that a file may be given.
-pub(crate) const MAX_CONTENT_BYTES: u64 = 1024 * 1024;
+use crate::tool::{Access, FileTool};
+use crate::workspace::{MAX_CONTENT_BYTES, Workspace};
 
 /// Lines of the difference that a refusal shows.
 const MAX_SHOWN_LINES: usize = 40;
@@ -40,7 +39,7 @@ impl FileTool for WriteFile {
         let place = workspace.place(&self.path)?;
         let _lock = workspace.lock(&place);
         check_size(&self.content)?;
-        let before = content(workspace, &place)?;
+        let before = content(workspace.jail(), &place)?;
         caller.check(before.as_deref())?;
         // A person who allowed the call saw what it removes.
         if let (Some(before), None) = (&before, &caller.approved) {
@@ -61,7 +60,7 @@ impl FileTool for WriteFile {
     fn preview(&self, workspace: &Workspace) -> Result<Option<(Foresight, String)>, Refusal> {
         let place = workspace.place(&self.path)?;
         check_size(&self.content)?;
-        let before = content(workspace, &place)?;
+        let before = content(workspace.jail(), &place)?;
         let foresight = Foresight::new(before.as_deref(), self.content.as_bytes());
         let shown = match before.as_deref().map(str::from_utf8) {
             None => unified(&path(&place), "", &self.content),
@@ -80,7 +79,7 @@ impl FileTool for WriteFile {
 
     fn foresee(&self, workspace: &Workspace) -> Result<Option<Foresight>, Refusal> {
         let place = workspace.place(&self.path)?;
-        let before = content(workspace, &place)?;
+        let before = content(workspace.jail(), &place)?;
         let after = self.content.as_bytes();
         Ok(Some(Foresight::new(before.as_deref(), after)))
     }
@@ -92,7 +91,7 @@ impl FileTool for WriteFile {
             Some(_) => WriteResult::Replaced,
         };
         let tell = |now: &[u8]| told(&place, now, written);
-        Ok(foresight.compare(workspace, &place, tell))
+        Ok(foresight.compare(workspace.jail(), &place, tell))
     }
 }
 

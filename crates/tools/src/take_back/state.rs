@@ -64,7 +64,7 @@ pub(super) fn states(workspace: &Workspace, place: &JailPath) -> Result<Vec<Stat
                 mode,
             })];
             // A larger one was never kept.
-            if let Some(bytes) = content(workspace, place).ok().flatten() {
+            if let Some(bytes) = content(workspace.jail(), place).ok().flatten() {
                 let sha256 = sha256(&bytes);
                 states.push(State::Is(Shape::File { sha256, mode }));
             }
