@@ -101,6 +101,36 @@ impl SmallFiles {
         Ok(sys::stat_in(&self.dir, name)?.st_mtime)
     }
 
+    /// When the file `name` was last changed or touched, in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn changed(&self, name: &str) -> io::Result<i64> {
+        let stat = sys::stat_in(&self.dir, name)?;
+        Ok(nanoseconds(&stat))
+    }
+
+    /// Gives the file `name` the current time.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn touch(&self, name: &str) -> io::Result<()> {
+        let now = fs::Timespec {
+            tv_sec: 0,
+            tv_nsec: fs::UTIME_NOW,
+        };
+        let times = fs::Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        Ok(fs::utimensat(
+            &self.dir,
+            name,
+            &times,
+            AtFlags::SYMLINK_NOFOLLOW,
+        )?)
+    }
+
     /// The moment that the file system gives to what is changed in it now, in nanoseconds since 1970.
     ///
     /// # Errors
@@ -108,12 +138,7 @@ impl SmallFiles {
     pub fn now(&self) -> io::Result<i64> {
         let dir = self.dir.as_fd();
         let temp = TempFile::create(dir, Mode::RUSR | Mode::WUSR)?;
-        let stat = fs::fstat(temp.file())?;
-        let nanos = i64::try_from(stat.st_ctime_nsec).unwrap_or_default();
-        Ok(stat
-            .st_ctime
-            .saturating_mul(1_000_000_000)
-            .saturating_add(nanos))
+        Ok(nanoseconds(&fs::fstat(temp.file())?))
     }
 
     /// Makes all that was written in it, and in folders below it, survive a crash of the machine.
@@ -284,6 +309,13 @@ pub(crate) fn write(
         }
         Survival::Writer => Ok(temp.rename(OsStr::new(name))?),
     }
+}
+
+/// When a file was last changed, in nanoseconds since 1970.
+fn nanoseconds(stat: &fs::Stat) -> i64 {
+    let nanos = i64::try_from(stat.st_ctime_nsec).unwrap_or_default();
+    let seconds = stat.st_ctime.saturating_mul(1_000_000_000);
+    seconds.saturating_add(nanos)
 }
 
 fn unusable(why: &str) -> io::Error {

@@ -10,6 +10,8 @@ mod look;
 mod objects;
 mod running;
 mod scan;
+#[cfg(test)]
+mod tests;
 pub(crate) mod told;
 
 use std::borrow::Cow;
@@ -42,6 +44,9 @@ const MAX_RUNNING_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_NAMED: usize = 100;
 /// How long an undo waits for a command of its turn, which was stopped and ends.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long after its last sign of life a server that was killed, or its command, may have lived, in
+/// nanoseconds: the signs come each second.
+const GRACE: i64 = 1_500_000_000;
 /// What of the workspace's repository a git command changes.
 const OF_GIT: [&str; 6] = [
     ".git/HEAD",
@@ -63,16 +68,23 @@ pub struct Bounds {
     pub bytes: u64,
     /// Bytes of what is kept of them, compressed.
     pub stored: u64,
+    /// Entries that are looked at, ignored ones included.
+    pub entries: usize,
+    /// Bytes of all files with rules of what is ignored.
+    pub rules: u64,
 }
 
 impl Default for Bounds {
-    /// 50,000 files of 16 MiB, 512 MiB in all, and 1 GiB compressed.
+    /// 50,000 files of 16 MiB, 512 MiB in all, and 1 GiB compressed, among 200,000 entries, with 256 KiB
+    /// of rules.
     fn default() -> Self {
         Self {
             files: 50_000,
             file_bytes: 16 << 20,
             bytes: 512 << 20,
             stored: 1 << 30,
+            entries: 200_000,
+            rules: 256 << 10,
         }
     }
 }
@@ -82,6 +94,10 @@ impl Default for Bounds {
 pub(crate) enum Uncovered {
     /// There are more files than this.
     Files(usize),
+    /// There are more entries than this, ignored ones included.
+    Entries(usize),
+    /// The files with rules of what is ignored have more bytes than this.
+    Rules(u64),
     /// They have more bytes than this.
     Bytes(u64),
     /// What the system said.
@@ -121,6 +137,9 @@ struct Known {
     /// Whether a look failed since the last one, so that a command that has ended may have changed
     /// what the next one finds.
     is_blurred: bool,
+    /// When the run that was killed showed its last sign of life. What was changed later is not its
+    /// command's alone: a person may have done it.
+    lived_until: Option<i64>,
 }
 
 /// What a kill leaves of the commands that ran.
@@ -176,9 +195,21 @@ impl Recorder {
     /// # Errors
     /// What the system said.
     pub fn recover(&self, workspace: &Workspace) -> io::Result<()> {
-        let Some(folder) = self.data_dir.existing_folder(FOLDER)? else {
-            return Ok(());
-        };
+        match self.data_dir.existing_folder(FOLDER)? {
+            Some(folder) => {
+                let lived_until = folder.changed(RUNNING).unwrap_or_default();
+                self.recover_from(workspace, &folder, lived_until.saturating_add(GRACE))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn recover_from(
+        &self,
+        workspace: &Workspace,
+        folder: &SmallFiles,
+        lived_until: i64,
+    ) -> io::Result<()> {
         let text = folder.read_bytes(RUNNING, MAX_RUNNING_BYTES)?;
         let (Some(text), Some(undo)) = (text, workspace.undo()) else {
             return Ok(());
@@ -191,12 +222,14 @@ impl Recorder {
         // Without it, everything would look new.
         if known.index.is_some() {
             known.mark = note.mark;
+            known.lived_until = Some(lived_until);
             known.running = note.running.into_owned();
             for command in &mut known.running {
                 command.is_whole = false;
             }
             let ids: Vec<u64> = known.running.iter().map(|command| command.id).collect();
             let looked = self.look(workspace, &mut known);
+            known.lived_until = None;
             for id in ids {
                 self.finish(undo, &mut known, id, looked.is_ok());
             }
@@ -345,12 +378,14 @@ impl Recorder {
             return Ok(());
         };
         let is_full = |index: &Index| index.header.stored > self.bounds.stored;
-        if !known.running.is_empty() || !(undo.was_littered() || is_full(index)) {
+        let is_due = is_full(index) || undo.was_littered() && known.running.is_empty();
+        if !is_due {
             return Ok(());
         }
         let objects = Objects::of(folder)?;
         loop {
-            index.header.stored = objects.sweep(&needed(undo, index, &[])?)?;
+            let needed = needed(undo, index, &known.running)?;
+            index.header.stored = objects.sweep(&needed)?;
             if !is_full(index) || !undo.drop_oldest_command()? {
                 return index.save(folder);
             }
@@ -383,6 +418,15 @@ impl Recorder {
             .wait_timeout_while(self.known(), PATIENCE, runs);
         let waited = waited.unwrap_or_else(PoisonError::into_inner);
         !waited.1.timed_out()
+    }
+
+    /// Shows that the server lives while a command runs.
+    pub(crate) fn show_life(&self) {
+        let folder = self.data_dir.existing_folder(FOLDER);
+        let touched = folder.map(|folder| folder.map(|folder| folder.touch(RUNNING)));
+        if let Ok(Some(Err(error))) = touched {
+            tracing::debug!(%error, "a sign of life is not kept");
+        }
     }
 
     /// Notes that a command was stopped.

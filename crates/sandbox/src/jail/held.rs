@@ -146,6 +146,14 @@ impl Jail {
 }
 
 impl<'jail> HeldFolder<'jail> {
+    /// What the folder is itself.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn facts(&self) -> io::Result<Facts> {
+        Ok(Facts::of(&fs::fstat(&self.dir)?))
+    }
+
     /// What is in it; at most `max` entries are looked at.
     ///
     /// # Errors

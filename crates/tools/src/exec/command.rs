@@ -1,6 +1,8 @@
 //! One command, from its start to its outcome.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use samovar_core::tool::Progress;
 use samovar_core::{CallContext, Outcome, Status};
@@ -58,6 +60,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
     let latest = Arc::new(Latest::default());
     let (session, key) = (context.session.clone(), context.key.clone());
     let reported = latest.clone();
+    let alive = workspace.clone();
     let mut watched = task::spawn_blocking(move || {
         let make = || {
             workspace
@@ -79,6 +82,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
     let (ended, is_late) = tokio::select! {
         ended = &mut watched => (ended, false),
         never = report(&latest, &context.progress) => match never {},
+        never = show_life(&alive) => match never {},
         () = tokio::time::sleep(timeout) => {
             stopper.stopper.stop();
             (watched.await, true)
@@ -92,6 +96,17 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
         }
         Ok((Err(error), ..)) => unknown(&format!("the command was lost: {error}")),
         Err(error) => unwatched(&error),
+    }
+}
+
+/// Shows each second that the server lives, so that a start after a kill can tell what the command did
+/// from what was done later.
+async fn show_life(workspace: &Workspace) -> Infallible {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if let Some(recorder) = workspace.recorder() {
+            recorder.show_life();
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 
-use samovar_sandbox::{Facts, HeldFolder, Jail, Kind, Survival};
+use samovar_sandbox::{Facts, HeldFolder, Jail, JailPath, Kind, Survival};
 
 use super::index::{Entry, Header, Index, Sort};
 use super::objects::Objects;
@@ -169,11 +169,9 @@ impl Recorder {
         fresh: &mut Vec<(String, Facts)>,
     ) -> Result<(), Uncovered> {
         for path in missing {
-            let place = jail
-                .place(&path)
-                .map_err(|e| Uncovered::Failed(e.to_string()))?;
             let known = old.entries.get(&path);
-            match (jail.facts(&place), known) {
+            let facts = jail.place(&path).and_then(|place| jail.facts(&place));
+            match (facts, known) {
                 (Ok(Some(facts)), Some(known)) if known.is_still(&facts, old.header.at) => {
                     sight.entries.insert(path, known.clone());
                 }
@@ -250,14 +248,19 @@ impl Recorder {
         let objects = self.objects()?;
         let hidden = Self::hidden_before(old, sight, &objects)?;
         let is_alone = known.running.len() == 1 && !known.is_blurred;
-        let covers_all = super::covers_all(&sight.gaps);
+        // Rules that a command made may hide what else it made.
+        let covers_all = super::covers_all(&sight.gaps) && !sight.has_new_rules();
         for difference in &sight.differences {
             let path = &difference.path;
             // What it was before is not known: it is no change, and no undo removes it.
             if difference.before.is_none() && hidden.has(difference) {
                 continue;
             }
-            let mut by_many = !is_alone || difference.is_lost;
+            let is_late = known.lived_until.is_some_and(|until| {
+                let changed = sight.changed(workspace.jail(), difference);
+                changed.is_none_or(|changed| changed > until)
+            });
+            let mut by_many = !is_alone || difference.is_lost || is_late;
             let others = of_tools.get(path).map_or(&[][..], Vec::as_slice);
             let undone = restored.iter().rev().find(|(restored, _)| restored == path);
             if !others.is_empty() || undone.is_some() {
@@ -297,9 +300,8 @@ impl Recorder {
 
     /// What was there and not covered.
     fn hidden_before(old: &Index, sight: &Sight, objects: &Objects) -> std::io::Result<Hidden> {
-        let is_rules = |path: &str| path == RULES || path.ends_with("/.gitignore");
         let mut rules = EarlierRules(HashMap::new());
-        if sight.differences.iter().any(|it| is_rules(&it.path)) {
+        if sight.has_other_rules() {
             let of_old = old.entries.iter().filter(|(path, _)| is_rules(path));
             for (path, entry) in of_old {
                 let Some(hash) = &entry.hash else { continue };
@@ -337,9 +339,40 @@ impl Sight {
         });
     }
 
+    /// Whether there are rules of what is ignored that were not there before.
+    fn has_new_rules(&self) -> bool {
+        let mut new = self.differences.iter().filter(|it| it.after.is_some());
+        new.any(|it| is_rules(&it.path))
+    }
+
+    /// Whether rules of what is ignored differ.
+    fn has_other_rules(&self) -> bool {
+        self.differences.iter().any(|it| is_rules(&it.path))
+    }
+
+    /// When a file became what it is; of one that is gone, when its folder was last changed.
+    fn changed(&self, jail: &Jail, difference: &Difference) -> Option<i64> {
+        if let Some(entry) = &difference.after {
+            return Some(entry.facts.changed);
+        }
+        let mut above = difference.path.as_str();
+        while let Some(end) = above.rfind('/') {
+            above = &above[..end];
+            if let Some(entry) = self.entries.get(above) {
+                return Some(entry.facts.changed);
+            }
+        }
+        let root = jail.hold(&JailPath::root()).ok()?;
+        Some(root.facts().ok()?.changed)
+    }
+
     fn has(&self, path: &str) -> bool {
         self.entries.contains_key(path) || self.gaps.iter().any(|(_, gap)| gap == path)
     }
+}
+
+fn is_rules(path: &str) -> bool {
+    path == RULES || path.ends_with("/.gitignore")
 }
 
 /// What of a folder was not covered the last time.

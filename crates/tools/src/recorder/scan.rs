@@ -14,6 +14,8 @@ use super::{Bounds, Uncovered};
 
 /// Levels of folders.
 const MAX_DEPTH: usize = 100;
+/// Bytes of a path; a longer one cannot be given to the jail.
+const MAX_PATH_BYTES: usize = 4096;
 /// The file whose rules are heeded.
 pub(super) const RULES: &str = ".gitignore";
 /// What makes a folder a repository.
@@ -61,6 +63,10 @@ pub(super) struct Scan {
     pub(super) gaps: Vec<(Why, String)>,
     /// Bytes of the files that are kept.
     pub(super) bytes: u64,
+    /// Entries that were met, ignored ones included.
+    entries: usize,
+    /// Bytes of the rules that were read.
+    rules: u64,
 }
 
 struct Level<'jail> {
@@ -71,27 +77,36 @@ struct Level<'jail> {
 }
 
 impl<'jail> Level<'jail> {
+    /// Opens a folder. A part of its entries would hide the others, so it is all of them or none.
     fn open(
         folder: HeldFolder<'jail>,
         path: String,
-        max: usize,
-    ) -> std::io::Result<Result<Self, Why>> {
-        let entries = folder.entries(max)?.all;
+        scan: &mut Scan,
+        bounds: &Bounds,
+    ) -> Result<Self, Closed> {
+        let found = folder.entries(bounds.entries - scan.entries)?;
+        if found.is_cut {
+            return Err(Uncovered::Entries(bounds.entries).into());
+        }
+        let entries = found.all;
+        scan.entries += entries.len();
         let has = |name: &str| entries.iter().find(|(found, _)| found == name);
         if !path.is_empty() && has(REPOSITORY).is_some() {
-            return Ok(Err(Why::Repository));
+            return Err(Closed::Gap(Why::Repository));
         }
-        let has_rules = has(RULES).is_some_and(|(_, facts)| facts.kind == Kind::File);
-        let rules = has_rules.then(|| {
-            let read = folder.read(RULES.as_ref(), ignores::MAX_FILE_BYTES);
-            read.map_or_else(|_| Gitignore::empty(), |(_, bytes)| ignores::parse(&bytes))
-        });
-        Ok(Ok(Self {
+        let rules = has(RULES).filter(|(_, facts)| facts.kind == Kind::File);
+        let rules = rules.and_then(|_| folder.read(RULES.as_ref(), ignores::MAX_FILE_BYTES).ok());
+        let rules = rules.map(|(_, bytes)| bytes).unwrap_or_default();
+        scan.rules += rules.len() as u64;
+        if scan.rules > bounds.rules {
+            return Err(Uncovered::Rules(bounds.rules).into());
+        }
+        Ok(Self {
             folder,
             path,
             entries: entries.into_iter(),
-            rules: rules.filter(|rules| !rules.is_empty()),
-        }))
+            rules: Some(ignores::parse(&rules)).filter(|rules| !rules.is_empty()),
+        })
     }
 
     fn child(&self, name: &str) -> String {
@@ -102,14 +117,39 @@ impl<'jail> Level<'jail> {
     }
 }
 
+/// Why a folder is not walked over.
+enum Closed {
+    /// It is left out.
+    Gap(Why),
+    /// Nothing is covered.
+    All(Uncovered),
+}
+
+impl From<Uncovered> for Closed {
+    fn from(why: Uncovered) -> Self {
+        Self::All(why)
+    }
+}
+
+impl From<std::io::Error> for Closed {
+    fn from(_: std::io::Error) -> Self {
+        Self::Gap(Why::Unreadable)
+    }
+}
+
 /// Walks over a workspace.
 pub(super) fn scan(jail: &Jail, bounds: &Bounds) -> Result<Scan, Uncovered> {
     let mut scan = Scan::default();
     let root = jail
         .hold(&JailPath::root())
         .map_err(|e| Uncovered::Failed(e.to_string()))?;
-    let root = Level::open(root, String::new(), bounds.files + 1).map_err(|e| Uncovered::io(&e))?;
-    let mut levels: Vec<Level<'_>> = root.into_iter().collect();
+    let mut levels = match Level::open(root, String::new(), &mut scan, bounds) {
+        Ok(root) => vec![root],
+        Err(Closed::All(why)) => return Err(why),
+        Err(Closed::Gap(_)) => {
+            return Err(Uncovered::Failed("the folder cannot be read".to_owned()));
+        }
+    };
     while let Some(level) = levels.last_mut() {
         let Some((name, facts)) = level.entries.next() else {
             levels.pop();
@@ -121,6 +161,13 @@ pub(super) fn scan(jail: &Jail, bounds: &Bounds) -> Result<Scan, Uncovered> {
             continue;
         };
         let path = level.child(text);
+        if path.len() > MAX_PATH_BYTES {
+            // Once for the folder that leads there.
+            if scan.gaps.last() != Some(&(Why::Deep, level.path.clone())) {
+                scan.gaps.push((Why::Deep, level.path.clone()));
+            }
+            continue;
+        }
         let is_folder = facts.kind == Kind::Directory;
         if jail.keeps(&path) || (text != RULES && is_ignored(&levels, &path, is_folder)) {
             continue;
@@ -141,9 +188,10 @@ pub(super) fn scan(jail: &Jail, bounds: &Bounds) -> Result<Scan, Uncovered> {
             Kind::Directory if levels.len() > MAX_DEPTH => {
                 scan.gaps.push((Why::Deep, path.clone()));
             }
-            Kind::Directory => match enter(&levels, &name, &path, bounds) {
+            Kind::Directory => match enter(&levels, &name, &path, &mut scan, bounds) {
                 Ok(level) => levels.push(level),
-                Err(why) => {
+                Err(Closed::All(why)) => return Err(why),
+                Err(Closed::Gap(why)) => {
                     scan.gaps.push((why, path));
                     continue;
                 }
@@ -161,14 +209,12 @@ fn enter<'jail>(
     levels: &[Level<'jail>],
     name: &OsString,
     path: &str,
+    scan: &mut Scan,
     bounds: &Bounds,
-) -> Result<Level<'jail>, Why> {
-    let above = levels.last().ok_or(Why::Unreadable)?;
-    let opened = above
-        .folder
-        .enter(name)
-        .and_then(|folder| Level::open(folder, path.to_owned(), bounds.files + 1));
-    opened.map_err(|_| Why::Unreadable)?
+) -> Result<Level<'jail>, Closed> {
+    let above = levels.last().ok_or(Closed::Gap(Why::Unreadable))?;
+    let folder = above.folder.enter(name)?;
+    Level::open(folder, path.to_owned(), scan, bounds)
 }
 
 /// The rules of the nearest folder come first.

@@ -27,6 +27,8 @@ pub(crate) fn note(looked: &Result<Gaps, Uncovered>) -> Option<String> {
 fn of_all(why: &Uncovered) -> String {
     match why {
         Uncovered::Files(most) => locale::undo::uncovered_files(most),
+        Uncovered::Entries(most) => locale::undo::uncovered_entries(most),
+        Uncovered::Rules(most) => locale::undo::uncovered_rules(most >> 10),
         Uncovered::Bytes(most) => locale::undo::uncovered_bytes(most >> 20),
         Uncovered::Failed(cause) => locale::undo::uncovered(cause),
     }

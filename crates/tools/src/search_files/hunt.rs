@@ -9,9 +9,9 @@ use samovar_core::Outcome;
 use samovar_sandbox::{JailPath, OpenFile};
 use serde_json::{Value, json};
 
+use crate::caller::Stop;
 use crate::survey::LeftOut;
 use crate::text::{path, plural, visible};
-use crate::workspace::Stop;
 
 /// Matches that are shown.
 const MAX_MATCHES: usize = 200;

@@ -143,7 +143,9 @@ async fn a_turn_is_taken_back_with_what_its_commands_changed() {
         for _ in 0..2 {
             let taken = all.take_back(&["t"]).await;
             let taken = taken.unwrap_or_else(|error| panic!("{command}: {error:?}"));
-            assert_eq!(taken.calls.len(), 1, "{command}");
+            // Rules that a command wrote may hide what else it made.
+            let is_whole = !command.contains("> .gitignore");
+            assert_eq!(taken.calls.len(), usize::from(is_whole), "{command}");
             assert_eq!(of_turn(all.tree()), before, "{command}");
         }
     }
@@ -306,6 +308,11 @@ async fn what_a_killed_server_left_half_done_is_taken_back() {
     all.yard.put("d/x", "x\n");
     all.yard.put("began-call0", "");
 
+    // The server lived until then.
+    let running = left.join("snapshots/running");
+    let running = fs::File::options().append(true).open(running).unwrap();
+    running.set_modified(std::time::SystemTime::now()).unwrap();
+
     let Turns { yard, .. } = all;
     let mut all = Turns::of(yard.commanding_in(&left, RecorderBounds::default()), &[]);
 
@@ -360,7 +367,7 @@ async fn a_command_may_do_what_the_gate_decided_by_and_is_not_judged_again() {
             });
         });
         let data = call.await.data.unwrap();
-        assert_eq!(data["readOnly"], reads, "{command}");
+        assert_eq!(data["readOnly"] == true, reads, "{command}");
         assert!(!yard.ws("made").exists(), "its workspace is read-only");
     }
 }

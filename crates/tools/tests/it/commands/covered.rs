@@ -63,7 +63,7 @@ fn set_mode(path: &Path, mode: u32) {
 type Make = fn(&Path);
 
 /// What is made in a folder, the note about it, and whether the rest is covered.
-const NOT_COVERED: [(&str, Make, &str, bool); 8] = [
+const NOT_COVERED: [(&str, Make, &str, bool); 11] = [
     (
         "a closed folder",
         |ws| {
@@ -113,6 +113,34 @@ const NOT_COVERED: [(&str, Make, &str, bool); 8] = [
         false,
     ),
     (
+        "a long path",
+        |ws| {
+            // Neither half is too long a path.
+            let half = "d".repeat(200) + "/";
+            for half in [half.repeat(12), "e/".to_owned() + &half.repeat(12)] {
+                fs::create_dir_all(ws.join(half)).unwrap();
+            }
+            fs::rename(ws.join("e"), ws.join(half.repeat(12)).join("e")).unwrap();
+        },
+        "lie too deep",
+        true,
+    ),
+    (
+        "many ignored files",
+        |ws| {
+            fs::write(ws.join(".gitignore"), "*.o").unwrap();
+            (0..600).for_each(|n| fs::write(ws.join(format!("{n}.o")), "").unwrap());
+        },
+        "more than 600 entries",
+        false,
+    ),
+    (
+        "many rules",
+        |ws| fs::write(ws.join(".gitignore"), "x\n".repeat(2000)).unwrap(),
+        "more than 2 KiB",
+        false,
+    ),
+    (
         "many bytes",
         |ws| (0..9).for_each(|n| fs::write(ws.join(n.to_string()), [0; 1500]).unwrap()),
         "more than 0 MiB",
@@ -129,6 +157,8 @@ async fn what_is_not_covered_is_said_before_the_command_runs() {
             files: if what == "too deep" { 500 } else { 50 },
             file_bytes: 2000,
             bytes: 10_000,
+            entries: 600,
+            rules: 2048,
             ..RecorderBounds::default()
         };
         let mut all = Turns::of(Yard::commanding(bounds), &[("a", "old")]);
@@ -284,4 +314,15 @@ async fn a_tainted_session_has_a_home_of_its_own_that_goes_with_it() {
         call("tainted", true, "true > x; cat ~/kept").await,
         "mine\n"
     );
+}
+
+// proves TL-2
+#[tokio::test]
+async fn what_rules_of_a_command_hide_is_not_said_to_be_as_before() {
+    let mut all = commanding(&[("a", "old")]);
+    let command = "mkdir build; echo build > .gitignore; echo new > build/b";
+    all.run("t", command).await;
+    let taken = all.take_back(&["t"]).await.unwrap();
+    assert!(taken.calls.is_empty(), "the call may have left something");
+    assert!(all.yard.ws("build/b").exists());
 }

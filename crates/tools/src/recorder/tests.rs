@@ -1,0 +1,75 @@
+use std::fs;
+use std::path::Path;
+
+use samovar_core::error::Code;
+use samovar_sandbox::Protected;
+
+use super::*;
+use crate::undo::UndoBounds;
+
+fn opened(ws: &Path, data: &Path) -> Arc<Workspace> {
+    let files = SmallFiles::of(data).unwrap();
+    let jail = Jail::open(ws, &Protected::default()).unwrap();
+    let workspace = Workspace::new(Arc::new(jail))
+        .with_undo(UndoStore::new(files.clone(), UndoBounds::default()))
+        .with_recorder(Recorder::new(files, Bounds::default()));
+    Arc::new(workspace)
+}
+
+// proves TL-2, DU-18
+#[tokio::test]
+async fn what_a_person_changed_after_a_kill_is_not_taken_back_with_the_command() {
+    let (ws, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (file, others) = (ws.path().join("file"), ws.path().join("others"));
+    let (session, turn) = (SessionId::new("s").unwrap(), TurnId::new("t").unwrap());
+    // What the person does later, and what becomes of the undo: the files, or those that are refused.
+    let rows: [(fn(&Path, &Path), Result<&str, &str>); 4] = [
+        (|_, _| {}, Ok("before")),
+        (
+            |_, others| fs::write(others, "person").unwrap(),
+            Err("others"),
+        ),
+        (|file, _| fs::write(file, "person").unwrap(), Err("file")),
+        (|file, _| fs::remove_file(file).unwrap(), Err("file")),
+    ];
+    for (later, expected) in rows {
+        fs::write(&file, "before").unwrap();
+        drop(fs::remove_file(&others));
+        let killed = opened(ws.path(), data.path());
+        let caller = Caller {
+            session: session.clone(),
+            turn: turn.clone(),
+            call: CallId::new("c").unwrap(),
+            reaches_out: false,
+        };
+        let (recording, looked) = killed.recorder().unwrap().begin(&killed, caller);
+        assert!(looked.unwrap().is_empty());
+        fs::write(&file, "command").unwrap();
+        // A killed server runs nothing more.
+        std::mem::forget(recording);
+        let folder = SmallFiles::of(data.path()).unwrap().folder(FOLDER).unwrap();
+        let lived_until = folder.now().unwrap();
+        // The clock of a file system has steps.
+        while folder.now().unwrap() == lived_until {}
+        later(&file, &others);
+
+        let next = opened(ws.path(), data.path());
+        let recorder = next.recorder().unwrap();
+        recorder.recover_from(&next, &folder, lived_until).unwrap();
+        let turns = [turn.clone()];
+        let changes = next.changes();
+        let taken = changes.take_back(&session, &turns, Vec::new()).await;
+        match expected {
+            Ok(content) => {
+                taken.unwrap();
+                assert_eq!(fs::read_to_string(&file).unwrap(), content);
+            }
+            Err(named) => {
+                let refused = taken.unwrap_err();
+                assert_eq!(refused.code, Code::FilesChanged, "{}", refused.message);
+                assert!(refused.message.contains(named), "{}", refused.message);
+            }
+        }
+        changes.forget(&session, &turns).await;
+    }
+}
