@@ -4,12 +4,14 @@
 mod tests;
 
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use samovar_engine::{Folder, FolderFile};
 use samovar_locale as locale;
-use samovar_sandbox::{Jail, JailError, Protected};
+use samovar_sandbox::{Jail, JailError, Protected, SmallFiles, Survival};
+use sha2::{Digest, Sha256};
 
 use crate::config::{Config, FileAccess};
 
@@ -34,6 +36,13 @@ const TRUSTED_EVERYWHERE: [&str; 1] = [".git"];
 /// The files that tell agents how to work in a folder; the first that can be read counts (MD-27).
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
+/// Names the workspace that a data directory was first used with.
+const FIRST: &str = "workspace";
+/// What belongs to other workspaces.
+const OTHERS: &str = "workspaces";
+/// Bytes of a path, at most.
+const MAX_PATH_BYTES: u64 = 4096;
+
 /// Bytes of such a file that agents are told, at most.
 const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 
@@ -50,6 +59,30 @@ pub(crate) fn protected(config: &Config) -> Protected {
         read_only: names.chain(guarded).collect(),
         read_only_names: TRUSTED_EVERYWHERE.map(str::to_owned).to_vec(),
     }
+}
+
+/// Where a data directory keeps what belongs to a workspace: in itself for the first one that it is
+/// used with, in a folder of its own for each other, whose files have the same names.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn kept_in(config: &Config, data_dir: &SmallFiles) -> io::Result<PathBuf> {
+    let path = config.workspace.canonicalize()?;
+    let path = path.as_os_str().as_encoded_bytes();
+    let first = data_dir.read_bytes(FIRST, MAX_PATH_BYTES)?;
+    match first {
+        None => data_dir.write(FIRST, path, Survival::Crash)?,
+        Some(first) if first != path => {
+            let name: String = Sha256::digest(path)[..8]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            data_dir.folder(OTHERS)?.folder(&name)?;
+            return Ok(config.data_dir.join(OTHERS).join(name));
+        }
+        Some(_) => {}
+    }
+    Ok(config.data_dir.clone())
 }
 
 /// The workspace, held open.

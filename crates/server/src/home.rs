@@ -15,7 +15,7 @@ use samovar_egress::Client;
 use samovar_engine::{DelegationTools, Engine, Ports, Toolbox};
 use samovar_providers::{Registry, SPECS};
 use samovar_relay::Relay;
-use samovar_sandbox::{DirLock, SmallFiles};
+use samovar_sandbox::{DirLock, LockError, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
@@ -516,7 +516,14 @@ fn workspace(config: &Config, files: Option<&SmallFiles>) -> Result<Workspace, O
     let workspace = Workspace::new(folder::jail(config)?);
     let workspace = match files {
         Some(files) => {
-            let workspace = shell::furnished(workspace, config)
+            let path = &config.data_dir;
+            let failed = |source| LockError::NotWritable {
+                path: path.clone(),
+                source,
+            };
+            let kept_in = folder::kept_in(config, files).map_err(failed)?;
+            let files = &SmallFiles::of(&kept_in).map_err(failed)?;
+            let workspace = shell::furnished(workspace, &kept_in)
                 .with_undo(UndoStore::new(files.clone(), config.undo))
                 .with_recorder(Recorder::new(files.clone(), RecorderBounds::default()));
             match SeenFiles::new(files) {

@@ -93,15 +93,15 @@ fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
 
 /// The same workspace with what the data directory has for commands: home folders, and a folder for
 /// outputs that are too long for a result.
-pub(crate) fn furnished(workspace: Workspace, config: &Config) -> Workspace {
-    let workspace = match OutputStore::open(config.data_dir.join(OUTPUTS)) {
+pub(crate) fn furnished(workspace: Workspace, kept_in: &Path) -> Workspace {
+    let workspace = match OutputStore::open(kept_in.join(OUTPUTS)) {
         Ok(outputs) => workspace.with_outputs(outputs),
         Err(error) => {
             tracing::warn!(%error, "long outputs of commands are not kept");
             workspace
         }
     };
-    match HomeStore::of(&config.data_dir) {
+    match HomeStore::of(kept_in) {
         Ok(homes) => workspace.with_homes(homes),
         Err(error) => {
             tracing::warn!(%error, "commands have no home folder that is kept");

@@ -262,14 +262,15 @@ async fn a_turn_longer_than_the_window_keeps_its_message_when_it_is_steered_and_
     for is_steered in [false, true] {
         let known = long_turn(is_steered, false, false).await;
         let count = |said: &str| {
-            let has = |shown: &&Vec<String>| shown.iter().any(|text| text == said);
+            // A note of what is left out may follow.
+            let has = |shown: &&Vec<String>| shown.iter().any(|text| text.starts_with(said));
             known.iter().filter(has).count()
         };
         assert_eq!(count("look"), known.len() - 1, "in each but hello's");
         assert_eq!(count("be brief") > 0, is_steered);
         let mut shown = known.iter();
         assert!(
-            shown.any(|shown| shown[0] == "look"),
+            shown.any(|shown| shown[0].starts_with("look")),
             "older turns leave first"
         );
         for (is_killed, restarts) in [(true, false), (false, true), (true, true)] {

@@ -271,3 +271,22 @@ async fn what_is_trusted_can_be_read_and_what_is_hidden_cannot() {
         }
     }
 }
+
+// proves TL-2
+#[test]
+fn what_is_kept_of_one_workspace_is_not_found_from_another() {
+    let top = TempDir::new().unwrap();
+    let kept_in = |name: &str| {
+        let workspace = top.path().join(name);
+        fs::create_dir_all(&workspace).unwrap();
+        let data_dir = top.path().join("data");
+        fs::create_dir_all(&data_dir).unwrap();
+        let files = SmallFiles::of(&data_dir).unwrap();
+        kept_in(&Config::new(data_dir, workspace), &files).unwrap()
+    };
+    let (a, b) = (kept_in("a"), kept_in("b"));
+    assert_eq!(a, top.path().join("data"), "the first has the directory itself");
+    assert_ne!(a, b);
+    assert!(b.is_dir());
+    assert_eq!((kept_in("a"), kept_in("b")), (a, b), "each finds its own again");
+}

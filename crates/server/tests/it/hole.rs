@@ -6,13 +6,12 @@ use std::sync::Arc;
 use samovar_core::event::Fragment;
 use samovar_core::journal::Batch;
 use samovar_core::{
-    AgentPath, Author, Bounds, Event, History, Journal, Kind, Message, MessageId, Millis, Part,
+    AgentPath, Author, Bounds, Event, Journal, Kind, Message, MessageId, Millis, Part,
     Role, Seq, SessionId, TurnId,
 };
 use samovar_model_server::say;
-use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
-use samovar_testkit::{AppBuilder, MODEL};
+use samovar_testkit::{App, MODEL};
 use serde_json::{Map, json};
 
 fn session() -> SessionId {
@@ -30,10 +29,6 @@ fn message(id: &str, role: Role, text: &str) -> Message {
 
 /// A log with an open turn, of which the positions 4 to 6 were only in the spool that is gone.
 async fn leave_a_hole(dir: &Path) {
-    std::fs::create_dir_all(dir).unwrap();
-    // A journal that holds something never stands alone.
-    let history = SqliteHistory::open(dir.join("history.db")).await.unwrap();
-    history.close().await.unwrap();
     let (journal, _) = LmdbJournal::open(dir, 1000).unwrap();
     let (log, epoch) = (journal.new_log(), journal.epoch());
     let event = |seq, turn: Option<&str>, kind| {
@@ -100,11 +95,11 @@ async fn leave_a_hole(dir: &Path) {
 // proves DU-18
 #[tokio::test]
 async fn readers_step_over_a_hole_by_the_one_event_that_stands_for_it() {
-    let mut dir = std::path::PathBuf::new();
-    let builder = AppBuilder::new().with(|config| dir.clone_from(&config.data_dir));
-    leave_a_hole(&dir).await;
+    let mut app = App::start([say("an answer").forever()]).await;
+    app.stop_now().await;
+    leave_a_hole(&app.data_dir()).await;
 
-    let app = builder.start([say("an answer").forever()]).await;
+    let app = app.restart().await;
     let engine = app.server().home().engine().clone();
 
     for after in [0, 3, 5] {
