@@ -285,8 +285,16 @@ fn what_is_kept_of_one_workspace_is_not_found_from_another() {
         kept_in(&Config::new(data_dir, workspace), &files).unwrap()
     };
     let (a, b) = (kept_in("a"), kept_in("b"));
-    assert_eq!(a, top.path().join("data"), "the first has the directory itself");
+    assert_eq!(
+        a,
+        top.path().join("data"),
+        "the first has the directory itself"
+    );
     assert_ne!(a, b);
     assert!(b.is_dir());
-    assert_eq!((kept_in("a"), kept_in("b")), (a, b), "each finds its own again");
+    assert_eq!(
+        (kept_in("a"), kept_in("b")),
+        (a, b),
+        "each finds its own again"
+    );
 }

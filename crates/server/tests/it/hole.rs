@@ -6,8 +6,8 @@ use std::sync::Arc;
 use samovar_core::event::Fragment;
 use samovar_core::journal::Batch;
 use samovar_core::{
-    AgentPath, Author, Bounds, Event, Journal, Kind, Message, MessageId, Millis, Part,
-    Role, Seq, SessionId, TurnId,
+    AgentPath, Author, Bounds, Event, Journal, Kind, Message, MessageId, Millis, Part, Role, Seq,
+    SessionId, TurnId,
 };
 use samovar_model_server::say;
 use samovar_stores::journal::LmdbJournal;

@@ -150,7 +150,7 @@ impl Recorder {
                     && fresh.binary_search_by(|(one, _)| one.cmp(path)).is_err()
             };
             let missing: Vec<String> = old.entries.keys().filter(left).cloned().collect();
-            Self::look_for(jail, old, missing, &mut sight, &mut fresh)?;
+            Self::look_for(jail, old, missing, &mut sight, &mut fresh);
         }
         if sight.entries.len() + fresh.len() > self.bounds.files {
             return Err(Uncovered::Files(self.bounds.files));
@@ -167,7 +167,7 @@ impl Recorder {
         missing: Vec<String>,
         sight: &mut Sight,
         fresh: &mut Vec<(String, Facts)>,
-    ) -> Result<(), Uncovered> {
+    ) {
         for path in missing {
             let known = old.entries.get(&path);
             let facts = jail.place(&path).and_then(|place| jail.facts(&place));
@@ -181,7 +181,6 @@ impl Recorder {
                 (Err(_), _) => sight.differs(path, known.cloned(), None, true),
             }
         }
-        Ok(())
     }
 
     /// Reads what is new.
