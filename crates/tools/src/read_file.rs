@@ -22,6 +22,8 @@ use crate::workspace::Workspace;
 use lines::Lines;
 use page::Page;
 
+pub(crate) use page::MAX_LINE_BYTES;
+
 /// Lines that one call shows, unless it asks for more.
 const USUAL_LINES: u64 = 400;
 /// Lines that one call shows at most.
@@ -95,7 +97,7 @@ impl FileTool for ReadFile {
             .map_err(|error| format!("{:?} cannot be read: {error}", place.to_string()))?;
         stop.check()?;
         if !is_output && bytes <= MAX_SEEN_BYTES {
-            let sight = Sight::of_lines(page.first(), page.last(), page.lines());
+            let sight = Sight::of_lines(page.in_full(), page.lines());
             workspace.seen().see(caller, &place, file.sha256(), sight);
         }
         present(&place, bytes, page)

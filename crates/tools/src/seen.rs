@@ -68,12 +68,13 @@ pub(crate) enum Knowledge {
 }
 
 impl Sight {
-    /// The lines `from` to `to` of a text that has so many.
-    pub(crate) fn of_lines(from: u64, to: u64, lines: u64) -> Self {
-        if from <= 1 && to >= lines {
+    /// These lines of a text that has so many, each run from its first to its last.
+    pub(crate) fn of_lines(runs: Vec<(u64, u64)>, lines: u64) -> Self {
+        let sight = Self::Lines(runs);
+        if lines == 0 || sight.covers(lines) {
             return Self::Whole;
         }
-        Self::Lines(vec![(from, to)])
+        sight
     }
 
     fn with(self, other: Self) -> Self {

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::caller::Caller;
 use crate::edit_file::unified;
 use crate::foresight::{Foresight, content};
+use crate::read_file::MAX_LINE_BYTES;
 use crate::refusal::Refusal;
 use crate::seen::{Knowledge, MAX_SEEN_BYTES, Sight};
 use crate::text::{path, plural, sha256};
@@ -119,7 +120,13 @@ impl WriteFile {
         let why = match workspace.seen().knows(caller, place, before) {
             Knowledge::Whole => return Ok(()),
             Knowledge::Nothing => format!("{path} exists, and you have not read it here"),
-            Knowledge::Part => format!("you have read only a part of {path}"),
+            Knowledge::Part => {
+                let mut lines = before.split(|byte| *byte == b'\n');
+                let is_cut = lines.any(|line| line.len() > MAX_LINE_BYTES);
+                let cut = "; of a line longer than 16 KiB only the beginning is shown";
+                let cut = if is_cut { cut } else { "" };
+                format!("you have read only a part of {path}{cut}")
+            }
             Knowledge::Earlier => {
                 format!("{path} was changed since you read or wrote it here, and not by you")
             }

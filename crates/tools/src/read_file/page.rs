@@ -9,7 +9,7 @@ use crate::text::visible;
 use super::lines::{End, Line};
 
 /// Bytes that are shown of one line.
-const MAX_LINE_BYTES: usize = 16 * 1024;
+pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Lines of the end that a page without it shows too.
 const END_LINES: usize = 5;
@@ -23,6 +23,8 @@ pub(super) struct Page {
     max_bytes: usize,
     text: String,
     shown: u64,
+    /// Those of them that are shown in full, each run from its first line to its last.
+    in_full: Vec<(u64, u64)>,
     lines: u64,
     is_full: bool,
     /// The last lines after the page, if they are shown too.
@@ -52,6 +54,7 @@ impl Page {
             max_bytes,
             text: String::new(),
             shown: 0,
+            in_full: Vec::new(),
             lines: 0,
             is_full: false,
             end: None,
@@ -101,6 +104,12 @@ impl Page {
         self.seen.control |= matches!(shown, Cow::Owned(_));
         self.seen.feeds |= line.end == End::Feed;
         self.seen.returns |= line.end == End::ReturnAndFeed;
+        if line.bytes <= line.head.len() as u64 {
+            match self.in_full.last_mut() {
+                Some((_, last)) if *last + 1 == self.lines => *last = self.lines,
+                _ => self.in_full.push((self.lines, self.lines)),
+            }
+        }
         self.shown += 1;
         self.is_full = self.shown == self.limit;
     }
@@ -113,6 +122,11 @@ impl Page {
     /// The last line that is shown.
     pub(super) fn last(&self) -> u64 {
         self.first.saturating_add(self.shown).saturating_sub(1)
+    }
+
+    /// The lines that are shown in full, each run from its first line to its last.
+    pub(super) fn in_full(&self) -> Vec<(u64, u64)> {
+        self.in_full.clone()
     }
 
     /// The lines of the file, as far as they were counted.

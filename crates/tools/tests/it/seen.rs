@@ -19,12 +19,14 @@ enum Act {
     Part(&'static str, u64, u64),
     Edit(&'static str, &'static str, &'static str),
     Person(&'static str),
+    /// The person saves a second line of so many bytes.
+    Long(usize),
     Removed,
     Restart,
     Writes(&'static str),
     IsRefused(&'static str, &'static str),
 }
-use Act::{Edit, IsRefused, Part, Person, Read, Removed, Restart, Writes};
+use Act::{Edit, IsRefused, Long, Part, Person, Read, Removed, Restart, Writes};
 
 async fn call(yard: &Yard, who: &str, name: &str, args: Value) -> samovar_core::Outcome {
     let (session, child) = who
@@ -105,6 +107,26 @@ const SCENES: &[(&str, &[Act])] = &[
         ],
     ),
     (
+        "a line that was cut",
+        &[
+            Long(17 * 1024),
+            Read("a"),
+            IsRefused("a", "only a part"),
+            Part("a", 2, 1),
+            IsRefused("a", "longer than 16 KiB"),
+        ],
+    ),
+    (
+        "a line that was shown in full",
+        &[
+            Long(16 * 1024),
+            Part("a", 1, 1),
+            Part("a", 2, 1),
+            Part("a", 3, 1),
+            Writes("a"),
+        ],
+    ),
+    (
         "parts of two contents",
         &[
             Person(SEED),
@@ -164,6 +186,7 @@ async fn a_whole_file_is_replaced_only_by_a_conversation_that_has_seen_it() {
                         "{name}"
                     );
                 }
+                Long(bytes) => yard.put(PATH, format!("one\n{}\nthree\n", "x".repeat(*bytes))),
                 Person(content) => yard.put(PATH, content),
                 Removed => fs::remove_file(yard.ws(PATH)).unwrap(),
                 Restart => yard = yard.reopened(UndoBounds::default()),
