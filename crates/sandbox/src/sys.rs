@@ -1,6 +1,6 @@
 //! The system calls of the jail, each on a directory held open.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{self, AtFlags, FileType, FsWord, Mode, OFlags, ResolveFlags, Stat};
@@ -66,6 +66,12 @@ pub(crate) fn create(dir: impl AsFd, name: &str, mode: Mode) -> io::Result<Owned
 /// The same directory, opened so that it can be listed and synced.
 pub(crate) fn listable(dir: impl AsFd) -> io::Result<OwnedFd> {
     open_beneath(dir, ".", LIST)
+}
+
+/// Gives what is held these permission bits, also where it is held to stand in alone.
+pub(crate) fn set_mode(held: impl AsFd, mode: u32) -> io::Result<()> {
+    let path = format!("/proc/self/fd/{}", held.as_fd().as_raw_fd());
+    fs::chmod(path, Mode::from_raw_mode(mode))
 }
 
 /// What is called `name` in `dir`; a link is described, not followed.

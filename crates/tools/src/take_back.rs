@@ -153,10 +153,12 @@ fn take_back(
     }
     let changes = undo.changes(session, turns).map_err(|e| internal(&e))?;
     let plans = plan(workspace, undo, &changes, calls)?;
-    if let (Some(turn), false) = (turns.first(), plans.is_empty()) {
-        undo.begin(session, turn).map_err(|e| internal(&e))?;
-    }
-    let files = restore_all(workspace, undo, plans)?;
+    let turn = turns.first().filter(|_| !plans.is_empty());
+    let begin = || {
+        let noted = turn.map_or(Ok(()), |turn| undo.begin(session, turn));
+        noted.map_err(|error| internal(&error))
+    };
+    let files = restore_all(workspace, undo, plans, begin)?;
     let is_whole = |command: &CommandCall| command.is_whole;
     let commands = changes.commands.iter().filter(|it| is_whole(it));
     let commands: BTreeSet<&CallId> = commands.map(|command| &command.call).collect();
@@ -312,6 +314,12 @@ fn refused(code: Code, why: String, paths: &[impl AsRef<str>]) -> Error {
     let paths = paths.iter().take(MAX_LISTED);
     let paths: Vec<Value> = paths.map(|path| path.as_ref().into()).collect();
     Error::new(code, why).with_details(json!({ "files": paths }))
+}
+
+/// A file cannot be changed, and none was.
+fn locked(path: &str, why: &str) -> Error {
+    let why = locale::undo::files_locked(locale::quoted(path), why);
+    refused(Code::FilesChanged, why, &[path])
 }
 
 fn incomplete(path: &str, why: &str, restored: &[RestoredFile]) -> Error {

@@ -131,6 +131,22 @@ impl Jail {
         name: &OsStr,
         place: &JailPath,
     ) -> Result<Option<Stat>, JailError> {
+        let found = self.standing(dir, name, place)?;
+        if found.is_some() {
+            // A rename would go through although the file itself was made read-only.
+            fs::accessat(dir, name, Access::WRITE_OK, AtFlags::EACCESS)
+                .map_err(|errno| JailError::from_errno(errno, place.as_path()))?;
+        }
+        Ok(found)
+    }
+
+    /// The same, of a file that was made read-only, too.
+    pub(super) fn standing(
+        &self,
+        dir: &OwnedFd,
+        name: &OsStr,
+        place: &JailPath,
+    ) -> Result<Option<Stat>, JailError> {
         let path = place.to_string();
         let stat = match sys::stat_in(dir, name) {
             Ok(stat) => stat,
@@ -144,9 +160,6 @@ impl Jail {
         if links > 1 {
             return Err(JailError::HardLinked { path, links });
         }
-        // A rename would go through although the file itself was made read-only.
-        fs::accessat(dir, name, Access::WRITE_OK, AtFlags::EACCESS)
-            .map_err(|errno| JailError::from_errno(errno, place.as_path()))?;
         Ok(Some(stat))
     }
 

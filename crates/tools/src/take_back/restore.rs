@@ -1,36 +1,91 @@
 //! Making of files what they were.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use samovar_core::file_changes::{Restoration, RestoredFile};
 use samovar_core::{Error, failpoint};
 use samovar_locale as locale;
-use samovar_sandbox::{JailError, JailPath};
+use samovar_sandbox::{Jail, JailError, JailPath};
 
 use super::state::{content_before, is_folder, is_one_of, states};
-use super::{OWNERS, Plan, incomplete};
+use super::{OWNERS, Plan, incomplete, locked};
 use crate::undo::{Before, Shape, State, UndoStore};
 use crate::workspace::Workspace;
 
-/// Gives all files what they were: first goes what was not there, or is of another kind now.
+/// Gives all files what they were, once nothing stands against it and `begin` has noted it: first goes what was not there, or is of another kind now.
 pub(super) fn restore_all(
     workspace: &Workspace,
     undo: &UndoStore,
     mut plans: Vec<Plan>,
+    begin: impl FnOnce() -> Result<(), Error>,
 ) -> Result<Vec<RestoredFile>, Error> {
     let jail = workspace.jail();
-    let mut files: Vec<RestoredFile> = Vec::new();
-    let failed =
-        |plan: &Plan, why: &str, files: &[RestoredFile]| incomplete(&plan.path, why, files);
-    let folders = plans.iter().filter_map(|plan| Some((plan, plan.folder()?)));
-    for (plan, mode) in folders.clone() {
-        // What is in it can be changed until the end.
-        if states(workspace, &plan.place).is_ok_and(|now| is_folder(&now)) {
-            let opened = jail.put_folder(&plan.place, mode | OWNERS);
-            opened.map_err(|error| failed(plan, &error.to_string(), &files))?;
+    let mut modes = open_folders(jail, &plans);
+    let ready = plans.iter().try_for_each(|plan| {
+        let has_names = plan.mode.is_some() || !matches!(plan.before, Before::Kept(_));
+        let checked = jail.check_change(&plan.place, has_names);
+        checked.map_err(|error| locked(&plan.path, &error.to_string()))
+    });
+    let mut files = Vec::new();
+    let done = ready.and_then(|()| begin());
+    let done = done.and_then(|()| restore_each(workspace, undo, &mut plans, &mut files));
+    if done.is_ok() {
+        let folders = plans.iter().filter_map(|plan| {
+            let mode = plan.folder()?;
+            Some((plan.path.clone(), (plan.place.clone(), mode)))
+        });
+        modes.extend(folders);
+    }
+    // What is in a folder comes after it.
+    let closed = modes
+        .into_iter()
+        .rev()
+        .try_for_each(|(path, (place, mode))| {
+            let closed = jail.change_mode(&place, |_| mode).map(drop);
+            closed.map_err(|error| incomplete(&path, &error.to_string(), &files))
+        });
+    done.and(closed)?;
+    if !plans.is_empty()
+        && let Err(error) = jail.sync()
+    {
+        tracing::warn!(%error, "files that were restored may be lost in a crash of the machine");
+    }
+    files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+    Ok(files)
+}
+
+/// Lets the owner change what is in the folders of all plans; what they were then.
+fn open_folders(jail: &Jail, plans: &[Plan]) -> BTreeMap<String, (JailPath, u32)> {
+    let mut modes = BTreeMap::new();
+    for plan in plans {
+        // The lowest that is there: those below it are made.
+        for folder in Path::new(&plan.path).ancestors().skip(1) {
+            let path = folder.to_string_lossy();
+            let Ok(place) = jail.place(if path.is_empty() { "." } else { &path }) else {
+                break;
+            };
+            match jail.change_mode(&place, |mode| mode | OWNERS) {
+                Ok(None) => {}
+                Ok(Some(mode)) if mode & OWNERS != OWNERS => {
+                    modes.insert(path.into_owned(), (place, mode));
+                    break;
+                }
+                // If nothing can be changed in it, the check says so.
+                Ok(Some(_)) | Err(_) => break,
+            }
         }
     }
-    let folder_modes: Vec<(JailPath, u32)> = folders
-        .map(|(plan, mode)| (plan.place.clone(), mode))
-        .collect();
+    modes
+}
+
+/// Gives each file what it was, and notes those that were given it.
+fn restore_each(
+    workspace: &Workspace,
+    undo: &UndoStore,
+    plans: &mut [Plan],
+    files: &mut Vec<RestoredFile>,
+) -> Result<(), Error> {
     plans.sort_by_key(|plan| {
         let is_removed = plan.before == Before::Absent;
         let (phase, depth) = match (is_removed, plan.folder()) {
@@ -40,7 +95,7 @@ pub(super) fn restore_all(
         };
         (phase, depth)
     });
-    for plan in &plans {
+    for plan in plans {
         failpoint!("undo.file.before");
         let restored = restore(workspace, undo, plan);
         failpoint!("undo.file.after");
@@ -50,23 +105,10 @@ pub(super) fn restore_all(
                 path: plan.path.clone(),
                 restoration,
             }),
-            Err(why) => return Err(failed(plan, &why, &files)),
+            Err(why) => return Err(incomplete(&plan.path, &why, files)),
         }
     }
-    for (place, mode) in folder_modes.iter().rev() {
-        if mode & OWNERS != OWNERS
-            && let Err(error) = jail.put_folder(place, *mode)
-        {
-            return Err(incomplete(&place.to_string(), &error.to_string(), &files));
-        }
-    }
-    if !plans.is_empty()
-        && let Err(error) = jail.sync()
-    {
-        tracing::warn!(%error, "files that were restored may be lost in a crash of the machine");
-    }
-    files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-    Ok(files)
+    Ok(())
 }
 
 /// Makes of a file what it was before; one that is so already stays as it is.

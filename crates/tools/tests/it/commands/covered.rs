@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,10 @@ async fn noted(all: &mut Turns, command: &str) -> String {
 fn obey_modes() {
     let mut sets = capabilities(None).unwrap();
     let passing = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
-    sets.effective.remove(passing);
+    // Some calls go by what is permitted.
+    for set in [&mut sets.effective, &mut sets.permitted] {
+        set.remove(passing | CapabilitySet::FOWNER);
+    }
     set_capabilities(None, sets).unwrap();
 }
 
@@ -185,6 +188,55 @@ async fn what_is_not_covered_is_said_before_the_command_runs() {
     assert_eq!(noted(&mut all, "ls").await, "");
     all.call("t", "exec", json!({"command": "ls -l"})).await;
     assert_eq!(all.take_back(&["t"]).await.unwrap().calls.len(), 2);
+}
+
+/// Commands, and the mode of the folder `d` before them.
+const CLOSED: [(&str, u32); 6] = [
+    ("echo new > a; chmod 444 a; echo new > b", 0o755),
+    ("chmod 755 d; rm d/a; chmod 555 d; echo new > b", 0o555),
+    ("mkdir -p m/n; echo x > m/n/f; chmod 555 m/n m", 0o755),
+    ("ln a c; ln a d/c; chmod 555 d; echo new > b", 0o755),
+    ("chmod 00700 d; echo x > d/c", 0o3775),
+    ("chmod 00755 d; rm -r d", 0o3555),
+];
+
+// proves TL-2
+#[tokio::test]
+async fn what_was_made_read_only_is_taken_back_with_the_modes_of_its_folders() {
+    obey_modes();
+    for (command, mode) in CLOSED {
+        let mut all = commanding(&[("a", "old"), ("b", "old"), ("d/a", "old")]);
+        set_mode(&all.yard.ws("d"), mode);
+        let before = all.tree();
+        all.run("t", command).await;
+        assert_ne!(all.tree(), before, "{command}");
+        all.taken(&["t"]).await;
+        assert_eq!(all.tree(), before, "{command}");
+        // So that the folder of the test can be removed.
+        set_mode(&all.yard.ws("d"), 0o755);
+    }
+}
+
+// proves TL-2
+#[tokio::test]
+async fn nothing_is_taken_back_if_a_folder_cannot_be_changed() {
+    obey_modes();
+    let mut all = commanding(&[("a", "old"), ("d/a", "old"), ("e/a", "old")]);
+    all.run("t", "echo new | tee a d/a e/a").await;
+    set_mode(&all.yard.ws("e"), 0o555);
+    set_mode(&all.yard.ws("d"), 0o555);
+    // Only root gives a folder away.
+    if chown(all.yard.ws("d"), Some(1), None).is_err() {
+        return;
+    }
+    let before = all.tree();
+    let named = (Code::FilesChanged, json!(["d/a"]));
+    assert_eq!(all.refused(&["t"]).await, named);
+    assert_eq!(all.tree(), before);
+    chown(all.yard.ws("d"), Some(0), None).unwrap();
+    assert_eq!(all.taken(&["t"]).await, ["a", "d/a", "e/a"]);
+    set_mode(&all.yard.ws("d"), 0o755);
+    set_mode(&all.yard.ws("e"), 0o755);
 }
 
 // proves TL-2
