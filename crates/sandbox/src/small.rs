@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -91,6 +92,55 @@ impl SmallFiles {
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno.into()),
         }
+    }
+
+    /// The folder `name` in this one, made if it is missing, and open to its owner whatever became of
+    /// its mode.
+    ///
+    /// # Errors
+    /// What the system said; a link is not followed.
+    pub fn opened_folder(&self, name: &str) -> io::Result<SmallFiles> {
+        match fs::mkdirat(&self.dir, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let dir = Arc::new(opened(&self.dir, OsStr::new(name))?);
+        Ok(SmallFiles { dir })
+    }
+
+    /// Removes the folder `name`, if there is one, with all that is in it, however deep and whatever its
+    /// modes.
+    ///
+    /// # Errors
+    /// What the system said; a link is not followed.
+    pub fn remove_folder(&self, name: &str) -> io::Result<()> {
+        if self.length(name)?.is_none() {
+            return Ok(());
+        }
+        // Folders are moved up, so no path and no descriptor is needed for each level.
+        let (mut waiting, mut moved) = (vec![name.to_owned()], 0);
+        while let Some(folder) = waiting.pop() {
+            let dir = opened(&self.dir, OsStr::new(&folder))?;
+            for entry in Dir::read_from(&dir)? {
+                let entry = entry?;
+                let inner = OsStr::from_bytes(entry.file_name().to_bytes());
+                if inner == "." || inner == ".." {
+                    continue;
+                }
+                if sys::file_type(&sys::stat_in(&dir, inner)?) != FileType::Directory {
+                    fs::unlinkat(&dir, inner, AtFlags::empty())?;
+                    continue;
+                }
+                // Only its owner can move it, with its rights.
+                opened(&dir, inner)?;
+                moved += 1;
+                let place = format!("{name}.{moved}");
+                fs::renameat(&dir, inner, &self.dir, &place)?;
+                waiting.push(place);
+            }
+            fs::unlinkat(&self.dir, &folder, AtFlags::REMOVEDIR)?;
+        }
+        Ok(())
     }
 
     /// When the file `name` was last written, in seconds since 1970.
@@ -262,6 +312,13 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
         | FileType::Unknown => return Err(unusable(locale::data_dir::file_not_regular())),
     };
     Ok(fs::fchmod(held, mode)?)
+}
+
+/// Opens a folder, which its owner may use from then on.
+fn opened(dir: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    let held = sys::open_beneath(dir, Path::new(name), sys::STAND)?;
+    sys::set_mode(&held, 0o700)?;
+    sys::listable(&held)
 }
 
 /// Opens a regular file, without waiting for a pipe's other end; `None` if there is no such file.
