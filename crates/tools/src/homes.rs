@@ -120,18 +120,18 @@ mod tests {
         let home = homes.layered(&session).unwrap();
         let upper = home.layer.unwrap().join("upper");
         for folder in [&upper, &home.folder] {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o0)).unwrap();
         }
         homes.layered(&session).unwrap();
         assert_eq!(fs::metadata(&home.folder).unwrap().mode() & 0o7777, 0o700);
         assert_eq!(fs::metadata(&upper).unwrap().mode() & 0o7777, 0o700);
 
         fs::create_dir(upper.join("deep")).unwrap();
-        fs::write(upper.join("deep/large"), [1; 128 * 1024]).unwrap();
+        fs::write(upper.join("deep/large"), vec![1; 128 * 1024]).unwrap();
         assert!(homes.kept().is_ok() && homes.layered(&session).is_err());
         homes.forget(&session).unwrap();
         assert!(homes.layered(&session).is_ok());
-        fs::write(home.folder.join("large"), [1; 128 * 1024]).unwrap();
+        fs::write(home.folder.join("large"), vec![1; 128 * 1024]).unwrap();
         assert!(homes.kept().is_err() && homes.layered(&session).is_err());
     }
 
