@@ -138,7 +138,8 @@ pub(super) fn met_the_guard(written: &str) -> bool {
 /// What a model is told then.
 pub(super) const GUARD: &str = "[this server guards .git/config, because git runs programs that are \
     named there: commands cannot change it, and the repository is not damaged. For one git command \
-    a setting can be given as git -c name=value …; otherwise tell the person which git command to \
+    a setting can be given as git -c name=value …, and who commits with git commit --author and \
+    GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL before it; otherwise tell the person which git command to \
     run themselves]";
 
 #[cfg(test)]
