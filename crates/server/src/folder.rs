@@ -8,10 +8,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use samovar_engine::{Folder, FolderFile};
+use samovar_engine::{Folder, FolderFile, args_hash};
 use samovar_locale as locale;
 use samovar_sandbox::{Jail, JailError, Protected, SmallFiles, Survival};
-use sha2::{Digest, Sha256};
 
 use crate::config::{Config, FileAccess};
 
@@ -68,16 +67,14 @@ pub(crate) fn protected(config: &Config) -> Protected {
 /// What the system said.
 pub(crate) fn kept_in(config: &Config, data_dir: &SmallFiles) -> io::Result<PathBuf> {
     let path = config.workspace.canonicalize()?;
-    let path = path.as_os_str().as_encoded_bytes();
-    let first = data_dir.read_bytes(FIRST, MAX_PATH_BYTES)?;
-    match first {
-        None => data_dir.write(FIRST, path, Survival::Crash)?,
+    // Two names that differ only in what is no text are one.
+    let path = &*path.to_string_lossy();
+    match data_dir.read(FIRST, MAX_PATH_BYTES)? {
+        None => data_dir.write(FIRST, path.as_bytes(), Survival::Crash)?,
         Some(first) if first != path => {
-            let name: String = Sha256::digest(path)[..8]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
-            data_dir.folder(OTHERS)?.folder(&name)?;
+            let digest = args_hash(&path.into());
+            let name = &digest[..16];
+            data_dir.folder(OTHERS)?.folder(name)?;
             return Ok(config.data_dir.join(OTHERS).join(name));
         }
         Some(_) => {}
