@@ -1,7 +1,12 @@
 //! How commands run.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::seconds;
 
 /// How `exec` runs commands.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -13,8 +18,9 @@ pub struct Exec {
     pub sandbox: Sandbox,
     /// The most seconds that a command may take, unless its call asks for up to an hour and it does more
     /// than read.
-    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
-    pub timeout: u32,
+    #[schemars(with = "u32", range(min = 1, max = 3_600), extend("x-widens" = true))]
+    #[serde(with = "seconds")]
+    pub timeout: Duration,
     /// The programs that run without a question, such as `ls` or `cargo test`, instead of the built-in
     /// list of those that only read.
     #[schemars(
@@ -25,15 +31,19 @@ pub struct Exec {
     #[schemars(extend("x-widens" = true, "examples" = [["ls", "cargo test"]]))]
     pub allow: Option<Vec<String>>,
     /// Further files and folders that commands may read, with absolute paths.
-    #[schemars(length(max = 64), inner(length(min = 1, max = 1_024)))]
+    #[schemars(
+        with = "Vec<String>",
+        length(max = 64),
+        inner(length(min = 1, max = 1_024))
+    )]
     #[schemars(extend("x-widens" = true, "examples" = [["/srv/data"]]))]
-    pub read: Vec<String>,
+    pub read: Vec<PathBuf>,
     /// The most MiB of memory that a command with all of its processes may use.
     #[schemars(range(min = 64, max = 1_048_576), extend("x-widens" = true))]
     pub memory_mib: u32,
     /// The most processes and threads that a command may have.
     #[schemars(range(min = 16, max = 65_536), extend("x-widens" = true))]
-    pub max_processes: u32,
+    pub max_processes: u64,
 }
 
 /// What holds a command.
@@ -56,7 +66,7 @@ impl Default for Exec {
     fn default() -> Self {
         Self {
             sandbox: Sandbox::default(),
-            timeout: 60,
+            timeout: Duration::from_mins(1),
             allow: None,
             read: Vec::new(),
             memory_mib: 4_096,

@@ -26,6 +26,7 @@ mod policy;
 mod proxies;
 mod resolve;
 mod schema;
+mod seconds;
 mod secrets;
 mod settings;
 mod template;
@@ -51,7 +52,7 @@ pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
     Approval, Chat, ChatAgent, CustomTool, Durability, Effect, Egress, Models, Provider, Recovery,
-    Relay, Resume, Secret, Server, Session, Settings, Store, Tools,
+    Relay, Resume, Secret, Server, Session, Settings, Store, Stream, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, TrustState, Widening};

@@ -32,8 +32,11 @@ fn tidy_object(object: &mut Map<String, Value>) {
     if !object.get("default").is_some_and(is_said) {
         object.remove("default");
     }
-    let is_of_numbers =
-        |format: &Value| ["uint16", "uint32", "double"].iter().any(|of| format == of);
+    let is_of_numbers = |format: &Value| {
+        ["uint", "uint16", "uint32", "uint64", "double"]
+            .iter()
+            .any(|of| format == of)
+    };
     if object.get("format").is_some_and(is_of_numbers) {
         object.remove("format");
     }

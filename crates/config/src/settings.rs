@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use samovar_locale::{self as locale, Language};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -19,6 +20,7 @@ use crate::exec::Exec;
 use crate::modes::AgentMode;
 use crate::policy::PolicyRule;
 use crate::proxies::ProxyAddress;
+use crate::seconds;
 use crate::web::Web;
 
 /// All settings, with their defaults.
@@ -122,24 +124,29 @@ pub struct Models {
     #[schemars(extend("x-widens" = true, "examples" = [["example.com", "10.0.0.0/8"]]))]
     pub no_proxy: Vec<String>,
     /// Seconds to wait for a connection to a model's server.
-    #[schemars(range(min = 1, max = 300), extend("x-widens" = true))]
-    pub connect_seconds: u32,
+    #[serde(rename = "connect_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 300), extend("x-widens" = true))]
+    pub connect: Duration,
     /// Seconds to wait for the first piece of an answer.
-    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
-    pub first_token_seconds: u32,
+    #[serde(rename = "first_token_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub first_token: Duration,
     /// Seconds to wait between two pieces of an answer.
-    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
-    pub between_tokens_seconds: u32,
+    #[serde(rename = "between_tokens_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub between_tokens: Duration,
     /// Seconds that a whole answer may take.
-    #[schemars(range(min = 1, max = 86_400), extend("x-widens" = true))]
-    pub whole_call_seconds: u32,
+    #[serde(rename = "whole_call_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 86_400), extend("x-widens" = true))]
+    pub whole_call: Duration,
     /// How often a turn may retry after a model's server failed.
     #[schemars(range(min = 0, max = 20), extend("x-widens" = true))]
     pub retries: u32,
     /// Seconds that a turn may spend on retries in total; a server that asks for a longer pause
     /// gets no retry.
-    #[schemars(range(min = 0, max = 3_600), extend("x-widens" = true))]
-    pub retry_seconds: u32,
+    #[serde(rename = "retry_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 0, max = 3_600), extend("x-widens" = true))]
+    pub retry_within: Duration,
 }
 
 /// How much of a session its model sees.
@@ -149,7 +156,7 @@ pub struct Models {
 pub struct Session {
     /// The most messages of a session that its model sees.
     #[schemars(range(min = 1, max = 10_000), extend("x-widens" = false))]
-    pub max_history_messages: u32,
+    pub max_history_messages: usize,
 }
 
 /// Where data is stored, and who may reach the server.
@@ -197,28 +204,31 @@ pub struct Server {
     pub origins: Vec<String>,
     /// The most bytes in the body of a request.
     #[schemars(range(min = 1_024, max = 67_108_864), extend("x-widens" = true))]
-    pub max_body_bytes: u32,
+    pub max_body_bytes: usize,
     /// The most requests of one named token in a minute, which it may also send at once; 0 for no
     /// limit. The owner has none.
     #[schemars(range(min = 0, max = 1_000_000), extend("x-widens" = true))]
     pub requests_per_minute: u32,
     /// The most open connections; fewer where the limit of file descriptors allows no more.
     #[schemars(range(min = 1, max = 65_536), extend("x-widens" = true))]
-    pub max_connections: u32,
+    pub max_connections: usize,
     /// The most MiB that sessions together hold in memory, about.
     /// From three quarters of it idle sessions leave memory at once; when it is used up, new
     /// messages are refused with `busy`.
     #[schemars(range(min = 8, max = 1_048_576), extend("x-widens" = true))]
-    pub memory: u32,
+    pub memory: usize,
     /// Seconds that a client may take to send its headers, or its body.
-    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
-    pub slow_client_seconds: u32,
+    #[serde(rename = "slow_client_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub slow_client: Duration,
     /// Seconds of silence after which a stream sends a ping.
-    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
-    pub ping_seconds: u32,
+    #[serde(rename = "ping_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub ping_every: Duration,
     /// Seconds that running turns have to end when the server is asked to stop.
-    #[schemars(range(min = 0, max = 3_600), extend("x-widens" = true))]
-    pub drain_seconds: u32,
+    #[serde(rename = "drain_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 0, max = 3_600), extend("x-widens" = true))]
+    pub drain: Duration,
 }
 
 /// How data is stored.
@@ -251,12 +261,14 @@ pub enum Durability {
 pub struct Stream {
     /// Seconds for which a finished turn can be streamed again, event by event; its messages stay
     /// as long as their session.
-    #[schemars(range(min = 0, max = 604_800), extend("x-widens" = false))]
-    pub retention: u32,
+    #[serde(with = "seconds")]
+    #[schemars(with = "u32", range(min = 0, max = 604_800), extend("x-widens" = false))]
+    pub retention: Duration,
     /// Seconds for which a client may stop reading an answer; it is then told where to resume, if
     /// possible, and cut off after twice as long.
-    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
-    pub patience: u32,
+    #[serde(with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub patience: Duration,
 }
 
 /// What tools may do.
@@ -268,8 +280,9 @@ pub struct Tools {
     #[schemars(with = "Approval", example = &"read-only", extend("x-widens" = true))]
     pub approval: Option<Approval>,
     /// Seconds that a call waits for a person's decision before it is denied.
-    #[schemars(range(min = 1, max = 604_800), extend("x-widens" = true))]
-    pub approval_seconds: u32,
+    #[serde(rename = "approval_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 604_800), extend("x-widens" = true))]
+    pub approval_expiry: Duration,
     /// Whether file tools stay in the workspace; `false` opens all files that this user of the
     /// system can reach, except those of Samovar itself.
     #[schemars(extend("x-widens" = true))]
@@ -403,11 +416,11 @@ pub struct Chat {
     /// first.
     // A folder that says 1 takes away what others have said and asked.
     #[schemars(range(min = 1, max = 1_000_000), extend("x-widens" = true))]
-    pub max_messages: u32,
+    pub max_messages: usize,
     /// The most bytes in the global chat, which lives only in memory; the oldest messages are
     /// dropped first.
     #[schemars(range(min = 1_048_576, max = 1_073_741_824), extend("x-widens" = true))]
-    pub max_bytes: u32,
+    pub max_bytes: usize,
 }
 
 /// The agent that answers in the chat.
@@ -454,11 +467,12 @@ pub struct Relay {
     )]
     pub agent_model: Option<String>,
     /// Seconds that a host may take to answer an agent's request.
-    #[schemars(range(min = 1, max = 3_600), extend("x-widens" = true))]
-    pub reply_timeout_seconds: u32,
+    #[serde(rename = "reply_timeout_seconds", with = "seconds")]
+    #[schemars(with = "u32", range(min = 1, max = 3_600), extend("x-widens" = true))]
+    pub reply_timeout: Duration,
     /// The most rooms at once.
     #[schemars(range(min = 1, max = 100_000), extend("x-widens" = true))]
-    pub max_rooms: u32,
+    pub max_rooms: usize,
 }
 
 /// Which tool calls need approval.
@@ -554,12 +568,12 @@ impl Default for Models {
             prices: Vec::new(),
             proxy: None,
             no_proxy: Vec::new(),
-            connect_seconds: 10,
-            first_token_seconds: 120,
-            between_tokens_seconds: 60,
-            whole_call_seconds: 600,
+            connect: Duration::from_secs(10),
+            first_token: Duration::from_mins(2),
+            between_tokens: Duration::from_mins(1),
+            whole_call: Duration::from_mins(10),
             retries: 4,
-            retry_seconds: 120,
+            retry_within: Duration::from_mins(2),
         }
     }
 }
@@ -587,9 +601,9 @@ impl Default for Server {
             requests_per_minute: 600,
             max_connections: 4096,
             memory: 256,
-            slow_client_seconds: 15,
-            ping_seconds: 15,
-            drain_seconds: 10,
+            slow_client: Duration::from_secs(15),
+            ping_every: Duration::from_secs(15),
+            drain: Duration::from_secs(10),
         }
     }
 }
@@ -597,8 +611,8 @@ impl Default for Server {
 impl Default for Stream {
     fn default() -> Self {
         Self {
-            retention: 600,
-            patience: 30,
+            retention: Duration::from_mins(10),
+            patience: Duration::from_secs(30),
         }
     }
 }
@@ -607,7 +621,7 @@ impl Default for Tools {
     fn default() -> Self {
         Self {
             approval: None,
-            approval_seconds: 1_800,
+            approval_expiry: Duration::from_mins(30),
             restrict_to_workspace: true,
             undo_mib: 64,
             undo_days: 30,
@@ -638,7 +652,7 @@ impl Default for Relay {
             agent_rooms: Vec::new(),
             tool_rooms: Vec::new(),
             agent_model: None,
-            reply_timeout_seconds: 30,
+            reply_timeout: Duration::from_secs(30),
             max_rooms: 1_000,
         }
     }

@@ -128,10 +128,10 @@ async fn open(config: &Config, purpose: Purpose) -> Result<Access, StartError> {
         }
         Purpose::Turns => {
             config.settings.recovery = Recovery::UsedSessions;
-            config.host = std::net::Ipv4Addr::LOCALHOST.into();
-            config.port = 0;
+            config.server.host = std::net::Ipv4Addr::LOCALHOST.into();
+            config.server.port = 0;
             // Its own turns are over when it leaves: what runs then is what others asked for.
-            config.drain = FOR_OTHERS;
+            config.server.drain = FOR_OTHERS;
             let server = Server::start(config).await?;
             let client = Client::inside(server.home().way_in());
             let opened = Opened::Shared(server);

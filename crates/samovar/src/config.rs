@@ -17,20 +17,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use samovar_config::{
-    ConfigError, Flag, Folders, Origin, ProviderNames, Resolved, Settings, Sources,
-};
-use samovar_core::{Approval, SystemPrompt};
-use samovar_engine::{AgentModes, Resume};
+use samovar_config::{ConfigError, Flag, Folders, Origin, ProviderNames, Resolved, Sources};
+use samovar_core::Approval;
 use samovar_locale as text;
 use samovar_server::providers::{
     DemoUse, Probing, ProviderConfig, Registry, SPECS, Secret, registry,
 };
-use samovar_server::{
-    Config, Durability, FileAccess, Owner, Ownership, Token, UndoBounds, unread_instructions,
-};
+use samovar_server::{Config, FileAccess, Owner, Ownership, unread_instructions};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{DirArgs, ModelArgs};
@@ -326,14 +320,13 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     let workspace = settings.server.workspace.clone();
     let workspace = workspace.unwrap_or_else(|| sources.here.clone());
     let data_dir = DataDir::choose(&resolved, &sources.here, &workspace, owner.as_ref(), local)?;
-    let mut config = Config::new(data_dir.path.clone(), workspace);
-    serve(&mut config, settings);
+    let mut config = Config::of(settings, data_dir.path.clone(), workspace);
     let is_default_length = resolved.origin("defaults.max_tokens") == Origin::Default;
     config.settings.limits.reminders.cut_answer = is_default_length;
     elsewhere::set_up(&mut config, &resolved, &sources)?;
     policy::set_up(&mut config.settings, &resolved)?;
-    config.chat = chat::set_up(&resolved)?;
-    config.relay = relay::set_up(&resolved)?;
+    chat::check(&resolved)?;
+    relay::set_up(&mut config.relay, &resolved)?;
     config.frees_ballast = data_dir.place == Place::OfFolder;
     config.providers = set_up(&resolved);
     config.providers.proxies = proxy::set_up(&resolved, &sources)?;
@@ -388,74 +381,6 @@ fn check_log(resolved: &Resolved) -> Result<(), ConfigError> {
     }
 }
 
-/// What the server itself is told.
-fn serve(config: &mut Config, settings: &Settings) {
-    let (server, defaults) = (&settings.server, &settings.defaults);
-    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-    let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
-    config.host = server.host;
-    config.port = server.port;
-    config.token = server
-        .token
-        .as_ref()
-        .and_then(|token| Token::new(token.expose()));
-    config.behind_proxy = server.behind_proxy;
-    config.max_body_bytes = count(server.max_body_bytes);
-    config.requests_per_minute = server.requests_per_minute;
-    config.max_connections = count(server.max_connections);
-    config.settings.memory = count(server.memory).saturating_mul(1 << 20);
-    config.slow_client = seconds(server.slow_client_seconds);
-    config.ping_every = seconds(server.ping_seconds);
-    config.drain = seconds(server.drain_seconds);
-    config.durability = match settings.store.durability {
-        samovar_config::Durability::Power => Durability::Power,
-        samovar_config::Durability::Process => Durability::Process,
-    };
-    config.slow_reader = seconds(settings.stream.patience);
-    config.settings.retention = seconds(settings.stream.retention);
-    config.reach = if settings.tools.restrict_to_workspace {
-        FileAccess::Workspace
-    } else {
-        FileAccess::System
-    };
-    config.undo = UndoBounds {
-        max_bytes: u64::from(settings.tools.undo_mib) << 20,
-        max_age: Duration::from_hours(u64::from(settings.tools.undo_days) * 24),
-    };
-    let limits = &mut config.settings.limits;
-    limits.max_iterations = defaults.max_iterations;
-    limits.max_output_tokens = defaults.max_tokens;
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a temperature of a few digits loses none that anybody wrote"
-    )]
-    {
-        limits.temperature = defaults.temperature as f32;
-    }
-    config.settings.resume = resume(settings.recovery.resume);
-    config.settings.max_history_messages = count(settings.session.max_history_messages);
-    config.settings.retry.count = settings.models.retries;
-    config.settings.retry.within = seconds(settings.models.retry_seconds);
-    config.settings.fallback.clone_from(&defaults.fallback);
-    let prompt = defaults.system_prompt.as_deref();
-    let modes = settings.agent_modes.iter();
-    let modes = modes.map(|(name, mode)| {
-        let denied = mode.deny.iter().flatten().cloned();
-        (name.clone(), denied.collect())
-    });
-    config.settings.agent_modes = AgentModes::new(modes);
-    // What configuration lets pass is one.
-    config.settings.system_prompt = prompt.and_then(|prompt| SystemPrompt::new(prompt).ok());
-}
-
-fn resume(choice: samovar_config::Resume) -> Resume {
-    match choice {
-        samovar_config::Resume::Auto => Resume::Auto,
-        samovar_config::Resume::Ask => Resume::Ask,
-        samovar_config::Resume::Off => Resume::Off,
-    }
-}
-
 /// The models: keys, addresses, and who may answer.
 fn set_up(resolved: &Resolved) -> ProviderConfig {
     let settings = &resolved.settings;
@@ -478,13 +403,11 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
         let window = window.map(|window| (name.clone(), u64::from(*window)));
         config.windows.extend(window);
     }
-    let (models, seconds) = (&settings.models, |seconds: u32| {
-        Duration::from_secs(seconds.into())
-    });
-    config.timeouts.connect = seconds(models.connect_seconds);
-    config.timeouts.first_token = seconds(models.first_token_seconds);
-    config.timeouts.between_tokens = seconds(models.between_tokens_seconds);
-    config.timeouts.whole_call = seconds(models.whole_call_seconds);
+    let models = &settings.models;
+    config.timeouts.connect = models.connect;
+    config.timeouts.first_token = models.first_token;
+    config.timeouts.between_tokens = models.between_tokens;
+    config.timeouts.whole_call = models.whole_call;
     if settings.models.probe {
         config.probing = Probing::On;
     }

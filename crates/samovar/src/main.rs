@@ -159,7 +159,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Run(args)) => run::run(args).await,
         Some(Command::Chat(args)) => Box::pin(chat::chat(args)).await,
         Some(Command::ChatGlobal(command)) => chat_global::chat_global(command).await,
-        Some(Command::Relay(command)) => relay::relay(command).await,
+        Some(Command::Relay(command)) => Box::pin(relay::relay(command)).await,
         Some(Command::Serve(args)) => serve::serve(args).await,
         Some(Command::Sessions(command)) => sessions::sessions(command).await,
         Some(Command::Tools(command)) => tools::tools(command).await,

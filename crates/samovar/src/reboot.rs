@@ -86,7 +86,7 @@ impl Reboot {
         if let Err(error) = samovar_descriptors::restore() {
             tracing::debug!(%error, "the limit of file descriptors stays raised");
         }
-        let left = format!("{}:{}", times + 1, config.port);
+        let left = format!("{}:{}", times + 1, config.server.port);
         // The memory with the keys lives until the new program has it.
         let (mut program, _memory) = config::handed::again_with_keys();
         let failed = program.env(config::BOOTED_AGAIN, left).exec();

@@ -29,7 +29,7 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let prompt = Text::new(prompt(&args)?)?;
     check_delivery(&args)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
-    check_size(prompt.as_str(), found.config.max_body_bytes)?;
+    check_size(prompt.as_str(), found.config.server.max_body_bytes)?;
     if args.detach && !is_served(&found.config).await {
         return Err(Failure::usage(text::run::detached_alone()));
     }

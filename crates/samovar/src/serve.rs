@@ -34,9 +34,9 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
         killed.map_err(|error| Failure::broken(&error))?;
     }
     let mut found = config::read(&args.places, &args.who, LocalData::Make)?;
-    found.config.host = args.host.unwrap_or(found.config.host);
-    found.config.port = args.port.unwrap_or(found.config.port);
-    found.config.behind_proxy |= args.behind_proxy;
+    found.config.server.host = args.host.unwrap_or(found.config.server.host);
+    found.config.server.port = args.port.unwrap_or(found.config.server.port);
+    found.config.server.behind_proxy |= args.behind_proxy;
     if let Some(level) = args.approval {
         found.config.settings.approval = level.into();
     }
@@ -53,7 +53,7 @@ pub(crate) async fn run(
     let again = Reboot::begin();
     check_left(&again, &found.config)?;
     found.note_folder();
-    found.config.port = again.port(found.config.port);
+    found.config.server.port = again.port(found.config.server.port);
     if let (Some(name), true) = (found.registry.asked(), found.model_from.is_somebody()) {
         found.registry.find(name).await?;
     }
@@ -90,8 +90,8 @@ pub(crate) async fn run(
         }
         let why = until_end(&server, &mut stop).await;
         // Who knew where it was finds it there again.
-        found.config.port = server.address().port();
-        let drain = found.config.drain.as_secs();
+        found.config.server.port = server.address().port();
+        let drain = found.config.server.drain.as_secs();
         match &why {
             StopReason::Failed(broken) => {
                 give_up(server).await;
@@ -208,9 +208,9 @@ async fn say_recovered(server: &Server) {
 fn say_bounds(config: &Config) {
     let budget = config.budget();
     let asking = config.settings.asking_at_once;
-    if budget.connections < config.max_connections || budget.asking < asking {
+    if budget.connections < config.server.max_connections || budget.asking < asking {
         let (connections, asking) = (budget.connections as u64, budget.asking.min(asking) as u64);
-        say(&if budget.connections < config.max_connections {
+        say(&if budget.connections < config.server.max_connections {
             text::serve::descriptors(budget.limit, connections, asking)
         } else {
             text::serve::descriptors_turns(budget.limit, asking)

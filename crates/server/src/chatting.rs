@@ -6,12 +6,12 @@ use std::time::Duration;
 use samovar_chat::{
     AdaptiveAgent, Bounds, CHAT_AGENT, Chat, ChatParts, Name, Wakes, ask_for_turns,
 };
+use samovar_config::ChatAgent;
 use samovar_core::{ChatMeta, Ids, Toolset};
 use samovar_engine::{Engine, Recovery};
 use tokio_util::task::TaskTracker;
 
 use crate::clock::{SystemClock, UuidV7};
-use crate::config::{ChatAgent, ChatConfig};
 
 /// The chat, and what works for it.
 pub(crate) struct Chatting {
@@ -24,7 +24,7 @@ pub(crate) struct Chatting {
 
 impl Chatting {
     /// A chat that has nothing but its greeting.
-    pub(crate) fn open(config: &ChatConfig, recovery: Recovery) -> Self {
+    pub(crate) fn open(config: &samovar_config::Chat, recovery: Recovery) -> Self {
         let wakes = wakes(config.agent, recovery);
         let chat = Chat::new(ChatParts {
             clock: Arc::new(SystemClock),

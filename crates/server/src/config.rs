@@ -1,24 +1,22 @@
-//! What a server is started with. Plain data: the binary reads it from flags and the environment.
+//! What a server is started with. Plain data: sections of the configuration, and what the binary made of the
+//! rest.
 
 use std::ffi::OsString;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_chat::Bounds;
-use samovar_core::{Effect, Toolset};
+use samovar_core::{Effect, SystemPrompt, Toolset};
 use samovar_descriptors::Budget;
 use samovar_egress::Range;
 #[cfg(feature = "plant")]
 use samovar_engine::Ports;
-use samovar_engine::Settings;
+use samovar_engine::{AgentModes, Resume, Retry, Settings};
 use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
 use samovar_relay::RelayConfig;
 use samovar_sandbox::Owner;
-use samovar_sandbox::cage::{Level, Limits};
-use samovar_stores::{Durability, Walker};
+use samovar_stores::Walker;
 use samovar_tools::{GitSettings, UndoBounds, WebSearch};
 use serde_json::Value;
 
@@ -66,43 +64,27 @@ pub struct Config {
     /// The owner whose mark the data directory gets, so that later starts need not name it; `None`
     /// makes no mark.
     pub owner: Option<Owner>,
-    /// The address to listen on.
-    pub host: IpAddr,
-    /// The port; 0 lets the system choose one.
-    pub port: u16,
+    /// Who may reach the server. What has to be chosen or parsed of it first has a field of its own
+    /// here, which counts: the folders, the token, the hosts and the origins.
+    pub server: samovar_config::Server,
     /// The token that clients must send; `None` uses the one in the data directory, which the first
     /// start makes.
     pub token: Option<Token>,
     /// Hosts by which clients may name the server, besides its address.
     pub hosts: Vec<Authority>,
-    /// Whether clients come through a proxy that speaks TLS with them: without one, and without
-    /// `token`, the server listens on loopback only.
-    pub behind_proxy: bool,
     /// Pages of other origins that may use the server, with a token like any other client.
     pub origins: Vec<Origin>,
-    /// Bytes of a request's body, at most.
-    pub max_body_bytes: usize,
-    /// Requests in a minute of one named token, at most; 0 for no limit. The owner has none.
-    pub requests_per_minute: u32,
-    /// Connections at once, at most; fewer where [`Config::descriptors`] allow no more.
-    pub max_connections: usize,
     /// File descriptors that the process may open. The server raises no limit; it stays below this
     /// one.
     pub descriptors: u64,
-    /// How long a client may take to send its headers, or its body.
-    pub slow_client: Duration,
-    /// How long a client may leave an answer unread. A stream that gets through after that ends and
-    /// says where to resume; after twice as long the connection is cut.
-    pub slow_reader: Duration,
-    /// How often a silent stream says that it lives.
-    pub ping_every: Duration,
-    /// How long running turns get to end when the server is asked to stop.
-    pub drain: Duration,
     /// Whether the space that is reserved for a full disk is given back while no process uses the
     /// data directory.
     pub frees_ballast: bool,
-    /// What an accepted message outlives.
-    pub durability: Durability,
+    /// How data is stored.
+    pub store: samovar_config::Store,
+    /// How turns are streamed: a stream that gets through after its patience ends and says where to
+    /// resume; after twice as long the connection is cut.
+    pub stream: samovar_config::Stream,
     /// Addresses that are not public and may be asked all the same, by webhooks and whatever else
     /// fetches.
     pub egress: Vec<Range>,
@@ -123,10 +105,15 @@ pub struct Config {
     /// Whether the program that started the server restarts it on request, as a restore needs; see
     /// [`Server::restart_asked`](crate::Server::restart_asked).
     pub restarts: bool,
-    /// The global chat.
-    pub chat: ChatConfig,
-    /// The relay of external agents.
-    pub relay: RelaySettings,
+    /// The global chat (CH-8, CH-9, CH-12).
+    pub chat: samovar_config::Chat,
+    /// The relay of external agents (spec 08).
+    pub relay: samovar_config::Relay,
+    /// The bounds of the relay; what [`Config::relay`] says counts before them.
+    pub relay_bounds: RelayConfig,
+    /// How often a socket of the relay is asked whether it is there; one that does not answer twice
+    /// has left.
+    pub relay_ping: Duration,
     /// How the engine behaves.
     pub settings: Settings,
     /// The models.
@@ -138,90 +125,11 @@ pub struct Config {
     pub planted: fn(Ports) -> Ports,
 }
 
-/// The global chat (CH-8, CH-9, CH-12).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChatConfig {
-    /// Who answers messages that no agent waits for.
-    pub agent: ChatAgent,
-    /// The first message in the chat at start; `None` for no message. At most 64 KiB.
-    pub greeting: Option<String>,
-    /// Messages that are kept, at most; the oldest leave first.
-    pub max_messages: usize,
-    /// Bytes that they cost, at most.
-    pub max_bytes: usize,
-}
-
-impl Default for ChatConfig {
-    fn default() -> Self {
-        let bounds = Bounds::default();
-        Self {
-            agent: ChatAgent::default(),
-            greeting: None,
-            max_messages: bounds.max_messages,
-            max_bytes: bounds.max_bytes,
-        }
-    }
-}
-
-/// The relay (spec 08).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RelaySettings {
-    /// How it works, and its bounds.
-    pub relay: RelayConfig,
-    /// How often a socket is asked whether it is there; one that does not answer twice has left.
-    pub ping_every: Duration,
-    /// The rooms that have the booking of a movie as their host from the start on.
-    pub movie_rooms: Vec<String>,
-    /// The rooms that an agent of our own joins from the start on.
-    pub agent_rooms: Vec<String>,
-    /// The rooms in which an external agent has our tools from the start on.
-    pub tool_rooms: Vec<String>,
-    /// The model of the agents in `agent_rooms`; `None` for the default model.
-    pub agent_model: Option<String>,
-}
-
-impl Default for RelaySettings {
-    fn default() -> Self {
-        Self {
-            relay: RelayConfig::default(),
-            ping_every: Duration::from_secs(20),
-            movie_rooms: Vec::new(),
-            agent_rooms: Vec::new(),
-            tool_rooms: Vec::new(),
-            agent_model: None,
-        }
-    }
-}
-
-/// Who answers the person's messages in the chat that no agent waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChatAgent {
-    /// The `AdaptiveAgent`.
-    #[default]
-    Adaptive,
-    /// Nobody.
-    Nobody,
-}
-
-impl ChatAgent {
-    /// Every choice, as configuration spells it.
-    pub const ALL: [(&'static str, Self); 2] =
-        [("adaptive", Self::Adaptive), ("nobody", Self::Nobody)];
-}
-
 /// How commands run.
 #[derive(Clone, Debug)]
 pub struct ExecConfig {
-    /// What holds them.
-    pub level: Level,
-    /// How long one may take that says nothing about it.
-    pub timeout: Duration,
-    /// Programs that run without a question; `None` for the built-in list of those that only read.
-    pub allow: Option<Vec<String>>,
-    /// Further files and folders that they may read.
-    pub read: Vec<PathBuf>,
-    /// What they may use.
-    pub limits: Limits,
+    /// What is set.
+    pub set: samovar_config::Exec,
     /// The folders of the owner's `PATH`.
     pub path: Vec<PathBuf>,
     /// The owner's home folder, where toolchains are found.
@@ -276,35 +184,41 @@ pub enum FileAccess {
 impl Config {
     /// The bounds that follow from [`Config::descriptors`].
     pub fn budget(&self) -> Budget {
-        Budget::of(self.descriptors, self.max_connections)
+        Budget::of(self.descriptors, self.server.max_connections)
     }
 
     /// The defaults, for a data directory and a workspace.
     pub fn new(data_dir: PathBuf, workspace: PathBuf) -> Self {
+        Self::of(&samovar_config::Settings::default(), data_dir, workspace)
+    }
+
+    /// What is set, for a data directory and a workspace; without what has to be checked first: hosts,
+    /// origins, addresses, tools, rules, budgets, models and the sandbox.
+    pub fn of(set: &samovar_config::Settings, data_dir: PathBuf, workspace: PathBuf) -> Self {
+        let token = set.server.token.as_ref();
         Self {
             data_dir,
             workspace,
-            reach: FileAccess::default(),
+            reach: if set.tools.restrict_to_workspace {
+                FileAccess::Workspace
+            } else {
+                FileAccess::System
+            },
             private: Vec::new(),
             guarded: Vec::new(),
-            undo: UndoBounds::default(),
+            undo: UndoBounds {
+                max_bytes: u64::from(set.tools.undo_mib) << 20,
+                max_age: Duration::from_hours(u64::from(set.tools.undo_days) * 24),
+            },
             owner: None,
-            host: IpAddr::from([127, 0, 0, 1]),
-            port: 4747,
-            token: None,
+            server: set.server.clone(),
+            token: token.and_then(|token| Token::new(token.expose())),
             hosts: Vec::new(),
-            behind_proxy: false,
             origins: Vec::new(),
-            max_body_bytes: 1024 * 1024,
-            requests_per_minute: 600,
-            max_connections: 4096,
             descriptors: samovar_descriptors::limit(),
-            slow_client: Duration::from_secs(15),
-            slow_reader: Duration::from_secs(30),
-            ping_every: Duration::from_secs(15),
-            drain: Duration::from_secs(10),
             frees_ballast: false,
-            durability: Durability::default(),
+            store: set.store.clone(),
+            stream: set.stream.clone(),
             egress: Vec::new(),
             exec: None,
             search: None,
@@ -312,13 +226,78 @@ impl Config {
             tools: Vec::new(),
             walker: None,
             restarts: false,
-            chat: ChatConfig::default(),
-            relay: RelaySettings::default(),
-            settings: Settings::default(),
+            chat: set.chat.clone(),
+            relay: set.relay.clone(),
+            relay_bounds: RelayConfig::default(),
+            relay_ping: Duration::from_secs(20),
+            settings: of_engine(set),
             providers: ProviderConfig::default(),
             registry: None,
             #[cfg(feature = "plant")]
             planted: |ports| ports,
         }
+    }
+}
+
+/// What the engine is told.
+fn of_engine(set: &samovar_config::Settings) -> Settings {
+    let (usual, defaults, models) = (Settings::default(), &set.defaults, &set.models);
+    let of_client = set.agent_modes.iter().map(|(name, mode)| {
+        let denied = mode.deny.iter().flatten().cloned();
+        (name.clone(), denied.collect())
+    });
+    // What configuration lets pass is one.
+    let prompt = defaults.system_prompt.as_deref();
+    let prompt = prompt.and_then(|prompt| SystemPrompt::new(prompt).ok());
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a temperature of a few digits loses none that anybody wrote"
+    )]
+    let temperature = defaults.temperature as f32;
+    Settings {
+        limits: samovar_core::Limits {
+            max_iterations: defaults.max_iterations,
+            max_output_tokens: defaults.max_tokens,
+            temperature,
+            ..usual.limits
+        },
+        max_history_messages: set.session.max_history_messages,
+        memory: set.server.memory.saturating_mul(1 << 20),
+        retry: Retry {
+            count: models.retries,
+            within: models.retry_within,
+            ..usual.retry
+        },
+        fallback: defaults.fallback.clone(),
+        retention: set.stream.retention,
+        resume: match set.recovery.resume {
+            samovar_config::Resume::Auto => Resume::Auto,
+            samovar_config::Resume::Ask => Resume::Ask,
+            samovar_config::Resume::Off => Resume::Off,
+        },
+        system_prompt: prompt,
+        agent_modes: AgentModes::new(of_client),
+        approval_expiry: set.tools.approval_expiry,
+        ..usual
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_in_the_documents_are_those_in_force() {
+        let (folder, set) = (PathBuf::new(), samovar_config::Settings::default());
+        let config = Config::new(folder.clone(), folder);
+        let engine = Settings::default();
+        assert_eq!(format!("{:?}", config.settings), format!("{engine:?}"));
+        assert_eq!(config.undo, UndoBounds::default());
+        let chat = samovar_chat::Bounds::default();
+        let bounds = (chat.max_messages, chat.max_bytes);
+        assert_eq!((set.chat.max_messages, set.chat.max_bytes), bounds);
+        let (relay, bounds) = (set.relay, config.relay_bounds);
+        let bounds = (bounds.strict, bounds.reply_timeout, bounds.max_rooms);
+        assert_eq!((relay.strict, relay.reply_timeout, relay.max_rooms), bounds);
     }
 }

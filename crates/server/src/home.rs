@@ -106,7 +106,12 @@ impl Opening {
         };
         let local = token::fresh().map_err(token_error)?;
         protect(config, &token, &local);
-        let tokens = Tokens::open(files.clone(), &token, &local, config.requests_per_minute);
+        let tokens = Tokens::open(
+            files.clone(),
+            &token,
+            &local,
+            config.server.requests_per_minute,
+        );
         let tokens = tokens.map_err(|source| OpenError::Tokens {
             dir: dir.clone(),
             source,
@@ -139,11 +144,11 @@ impl Opening {
             tickets: Arc::default(),
             origins: config.origins.clone(),
             chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
-            relaying: Arc::new(Relaying::open(dir, &config.relay)),
-            ping_every: config.ping_every,
-            max_body_bytes: config.max_body_bytes,
-            slow_client: config.slow_client,
-            slow_reader: config.slow_reader,
+            relaying: Arc::new(Relaying::open(config)),
+            ping_every: config.server.ping_every,
+            max_body_bytes: config.server.max_body_bytes,
+            slow_client: config.server.slow_client,
+            slow_reader: config.stream.patience,
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -187,7 +192,10 @@ impl Opening {
         let reports = self.shared.api.reports.clone();
         let options = Options {
             dir: data_dir::of(&config.data_dir, Ok(self.files.clone())),
-            durability: config.durability,
+            durability: match config.store.durability {
+                samovar_config::Durability::Power => samovar_stores::Durability::Power,
+                samovar_config::Durability::Process => samovar_stores::Durability::Process,
+            },
             walker: config.walker,
             reports: reports.clone(),
         };
@@ -235,7 +243,7 @@ impl Opening {
             agents,
             token: self.token,
             local: self.local,
-            drain: config.drain,
+            drain: config.server.drain,
             frees_ballast: config.frees_ballast,
             lock: Some(self.lock),
             files: self.files,

@@ -65,9 +65,7 @@ mod unfinished;
 mod upgrade;
 
 pub use address::Address;
-pub use config::{
-    ChatAgent, ChatConfig, Config, ConfiguredTool, ExecConfig, FileAccess, RelaySettings, Token,
-};
+pub use config::{Config, ConfiguredTool, ExecConfig, FileAccess, Token};
 pub use error::OpenError;
 pub use folder::{UnreadInstructions, UnreadReason, unread_instructions};
 pub use home::{Home, LocalAccess, Opening};
@@ -76,11 +74,12 @@ pub use origin::{Authority, NotAnAuthority, NotAnOrigin, Origin};
 pub use relaying::{memory_engine, relay_agent};
 pub use samovar_agents::Catalogue;
 pub use samovar_chat::{ASK_USER, Chat, ChatState, POST_MESSAGE, question_text};
-pub use samovar_relay::{Relay, RelayConfig};
-pub use samovar_sandbox::cage::{Level, Limits, be_cage_if_asked, toolchain_variables};
+pub use samovar_config::{ChatAgent, Durability};
+pub use samovar_relay::Relay;
+pub use samovar_sandbox::cage::{Level, be_cage_if_asked, toolchain_variables};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others, handover};
 pub use samovar_stores::disk::DiskSpace;
-pub use samovar_stores::{Durability, WalkReport, Walker, walk};
+pub use samovar_stores::{WalkReport, Walker, walk};
 pub use samovar_tools::{GitSettings, SearchService, UndoBounds, WebSearch};
 pub use shell::{not_undone, put_aside_before_reading, try_sandbox};
 

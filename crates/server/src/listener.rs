@@ -94,14 +94,11 @@ fn exposed(address: IpAddr, lack: Lack) -> String {
 
 /// Refuses to listen for other machines without what that needs.
 fn check_exposure(config: &Config) -> Result<(), StartError> {
-    let address = config.host;
+    let address = config.server.host;
     let lack = match config {
         _ if address.is_loopback() => return Ok(()),
         Config { token: None, .. } => Lack::Token,
-        Config {
-            behind_proxy: false,
-            ..
-        } => Lack::Proxy,
+        Config { server, .. } if !server.behind_proxy => Lack::Proxy,
         Config { hosts, .. } if hosts.is_empty() && address.is_unspecified() => Lack::Hosts,
         Config { .. } => return Ok(()),
     };
@@ -135,7 +132,7 @@ impl Server {
         // The lock comes before the port, so that who is second on a data directory hears of that;
         // the port before the engine, so that no turn begins in a server that cannot start.
         let opening = Opening::begin(&config)?;
-        let address = SocketAddr::new(config.host, config.port);
+        let address = SocketAddr::new(config.server.host, config.server.port);
         let listen = |source| StartError::Listen { address, source };
         let listener = pace::listen(address).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
@@ -257,8 +254,8 @@ impl Socket {
                 cut: socket.cut.clone(),
                 tasks: socket.tasks.clone(),
                 places: Arc::new(places),
-                slow_client: config.slow_client,
-                slow_reader: config.slow_reader,
+                slow_client: config.server.slow_client,
+                slow_reader: config.stream.patience,
             };
             socket.tasks.spawn(accepting.run(listener));
         }

@@ -23,7 +23,11 @@ impl Names {
     /// Those of a socket: its address, the other loopback names if that is on loopback, and the hosts
     /// of the configuration. The name that clients should use comes first.
     pub(crate) fn of(address: SocketAddr, config: &Config) -> Self {
-        let scheme = if config.behind_proxy { "https" } else { "http" };
+        let scheme = if config.server.behind_proxy {
+            "https"
+        } else {
+            "http"
+        };
         let hosts = config.hosts.iter().map(Authority::as_str);
         if address.ip().is_loopback() {
             let port = address.port();
@@ -134,7 +138,7 @@ mod tests {
             ),
         ] {
             let mut config = Config::new("/data".into(), "/work".into());
-            config.behind_proxy = true;
+            config.server.behind_proxy = true;
             config.hosts = vec![hosts.parse().unwrap()];
             let names = Names::of(listens.parse().unwrap(), &config);
             assert_eq!(

@@ -50,7 +50,7 @@ async fn join(call: Call, _params: NoParams) -> Result<Response<Body>, Error> {
     })?;
     let relay = relaying.relay.clone();
     upgrade
-        .asking_every(relaying.settings().ping_every)
+        .asking_every(relaying.ping_every())
         .accept(MAX_MESSAGE_BYTES, move |line| {
             socket::serve(line, relay.enter(pass))
         })

@@ -2,7 +2,6 @@
 //! start.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -15,10 +14,10 @@ use samovar_movie_host::MovieHost;
 use samovar_providers::EXTERNAL;
 use samovar_relay::agent::{AgentParts, RelayAgent, Study};
 use samovar_relay::toolhost::{ToolHost, ToolHostParts};
-use samovar_relay::{Connector, InProcess, Relay};
+use samovar_relay::{Connector, InProcess, Relay, RelayConfig};
 
 use crate::clock::{SystemClock, UuidV7};
-use crate::config::RelaySettings;
+use crate::config::Config;
 use crate::endpoint;
 
 /// A call of one of its routes.
@@ -29,24 +28,33 @@ pub(crate) type Endpoint = endpoint::Endpoint<Arc<Relaying>>;
 /// The relay, and what it was told.
 pub(crate) struct Relaying {
     pub(crate) relay: Relay,
-    settings: RelaySettings,
+    settings: samovar_config::Relay,
+    ping_every: Duration,
     /// Empty until the engine is there.
     bridge: OnceLock<Bridge>,
 }
 
 impl Relaying {
     /// A relay whose rooms are empty.
-    pub(crate) fn open(data_dir: &Path, settings: &RelaySettings) -> Self {
+    pub(crate) fn open(config: &Config) -> Self {
+        let settings = &config.relay;
+        let bounds = RelayConfig {
+            strict: settings.strict,
+            reply_timeout: settings.reply_timeout,
+            max_rooms: settings.max_rooms,
+            ..config.relay_bounds
+        };
         Self {
-            relay: Relay::open(data_dir, Arc::new(SystemClock), settings.relay),
+            relay: Relay::open(&config.data_dir, Arc::new(SystemClock), bounds),
             settings: settings.clone(),
+            ping_every: config.relay_ping,
             bridge: OnceLock::new(),
         }
     }
 
-    /// What it was told.
-    pub(crate) fn settings(&self) -> &RelaySettings {
-        &self.settings
+    /// How often a socket is asked whether it is there.
+    pub(crate) fn ping_every(&self) -> Duration {
+        self.ping_every
     }
 
     /// Puts the movie host into its rooms: those of the settings, and those where it had an open study
@@ -128,7 +136,7 @@ struct Bridge {
 impl Bridge {
     /// Sends our agent and our tools into their rooms. Nothing is waited for: who cannot get in tries
     /// again.
-    fn begin(relay: &Relay, settings: &RelaySettings, engine: &Arc<Engine>) -> Self {
+    fn begin(relay: &Relay, settings: &samovar_config::Relay, engine: &Arc<Engine>) -> Self {
         let agents = settings.agent_rooms.iter().map(|room| {
             let way = InProcess::new(relay, room, RelayRole::Agent);
             let model = settings.agent_model.clone();

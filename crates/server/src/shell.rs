@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_sandbox::cage::{CageSettings, Cages, Level, end_orphans, put_aside_after_kill};
+use samovar_config::Sandbox;
+use samovar_sandbox::cage::{
+    CageSettings, Cages, Level, Limits, end_orphans, put_aside_after_kill,
+};
 use samovar_sandbox::{DirLock, wait_until_free};
 use samovar_tools::{ExecSettings, HomeStore, OutputStore, ReadOnly, Shell, Workspace};
 
@@ -32,7 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The sandbox; nothing is tried yet.
 pub(crate) fn of(config: &Config) -> Option<Arc<Shell>> {
     let exec = config.exec.as_ref()?;
-    let allow = exec.allow.as_ref();
+    let set = &exec.set;
+    let allow = set.allow.as_ref();
     let allow = allow.map_or_else(ReadOnly::built_in, |allow| {
         ReadOnly::of(allow.iter().map(String::as_str))
     });
@@ -44,8 +48,12 @@ pub(crate) fn of(config: &Config) -> Option<Arc<Shell>> {
             ..cages(config, exec)
         },
         allow,
-        timeout: exec.timeout,
-        limits: exec.limits,
+        timeout: set.timeout,
+        limits: Limits {
+            memory: u64::from(set.memory_mib) << 20,
+            processes: set.max_processes,
+            ..Limits::default()
+        },
         env: exec.env.clone(),
         git: exec.git.clone(),
     })))
@@ -57,7 +65,7 @@ pub fn try_sandbox(config: &Config) -> Option<(Level, Result<(), String>)> {
     let exec = config.exec.as_ref()?;
     let tried = Cages::new(cages(config, exec)).map_err(|error| error.to_string());
     let tried = tried.and_then(|cages| cages.probe().map_err(|shortage| shortage.to_string()));
-    Some((exec.level, tried))
+    Some((level(exec.set.sandbox), tried))
 }
 
 /// What an undo would not take back of what commands change in the workspace; `None` where it takes
@@ -69,6 +77,14 @@ pub fn not_undone(config: &Config) -> Option<String> {
     samovar_tools::not_covered(&jail)
 }
 
+fn level(sandbox: Sandbox) -> Level {
+    match sandbox {
+        Sandbox::Namespaces => Level::Namespaces,
+        Sandbox::Landlock => Level::Landlock,
+        Sandbox::Off => Level::Off,
+    }
+}
+
 /// Cages without what they need of the data directory.
 fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
     let protected = folder::protected(config);
@@ -77,12 +93,12 @@ fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
     let kept = kept.filter(|path| path != Path::new(".git"));
     let of_git = OF_GIT.map(PathBuf::from);
     CageSettings {
-        level: exec.level,
+        level: level(exec.set.sandbox),
         workspace: config.workspace.clone(),
         path: exec.path.clone(),
         home: exec.home.clone(),
         variables: exec.variables.clone(),
-        read: exec.read.clone(),
+        read: exec.set.read.clone(),
         hidden: protected.hidden,
         kept: kept.chain(of_git).collect(),
         lock: None,

@@ -52,7 +52,7 @@ impl AppBuilder {
         let (data, workspace) = (root.path().join("data"), root.path().join("workspace"));
         std::fs::create_dir_all(&workspace).expect("a workspace");
         let mut config = Config::new(data, workspace);
-        config.port = 0;
+        config.server.port = 0;
         config.token = Token::new(TOKEN);
         config.settings.approval = Approval::Auto;
         config.settings.retry.count = 0;

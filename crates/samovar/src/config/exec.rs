@@ -1,10 +1,9 @@
 //! How commands run.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use samovar_config::{Exec, Sandbox, Sources};
-use samovar_server::{ExecConfig, GitSettings, Level, Limits, toolchain_variables};
+use samovar_config::{Exec, Sources};
+use samovar_server::{ExecConfig, GitSettings, toolchain_variables};
 
 /// Variables of the owner that commands have.
 const HANDED_ON: [&str; 4] = ["PATH", "LANG", "TZ", "TERM"];
@@ -27,19 +26,7 @@ pub(super) fn exec(set: &Exec, sources: &Sources) -> ExecConfig {
         .iter()
         .filter_map(|name| Some(((*name).into(), value(name)?)));
     ExecConfig {
-        level: match set.sandbox {
-            Sandbox::Namespaces => Level::Namespaces,
-            Sandbox::Landlock => Level::Landlock,
-            Sandbox::Off => Level::Off,
-        },
-        timeout: Duration::from_secs(set.timeout.into()),
-        allow: set.allow.clone(),
-        read: set.read.iter().map(PathBuf::from).collect(),
-        limits: Limits {
-            memory: u64::from(set.memory_mib) << 20,
-            processes: set.max_processes.into(),
-            ..Limits::default()
-        },
+        set: set.clone(),
         path: std::env::split_paths(&value("PATH").unwrap_or_default()).collect(),
         home: value("HOME").map(PathBuf::from),
         env: env.collect(),

@@ -1,7 +1,5 @@
 //! The rules about calls, the approval levels, and how long a question waits.
 
-use std::time::Duration;
-
 use samovar_config::{Approval, ConfigError, Origin, PolicyRule, PolicyVerdict, Resolved};
 use samovar_core::Approval as Level;
 use samovar_core::approval::PolicyVerdict as Verdict;
@@ -17,7 +15,6 @@ use super::elsewhere::unusable;
 /// [`ConfigError`]: a rule lacks what it needs, or names an invalid pattern or an unknown mode.
 pub(super) fn set_up(settings: &mut Settings, resolved: &Resolved) -> Result<(), ConfigError> {
     let tools = &resolved.settings.tools;
-    settings.approval_expiry = Duration::from_secs(tools.approval_seconds.into());
     let modes = &settings.agent_modes;
     let rules = tools.policy.iter();
     let rules = rules.map(|(name, set)| rule(resolved, modes, name, set));

@@ -1,32 +1,18 @@
-//! The relay's settings.
+//! The rooms that the relay has from the start.
 
-use std::time::Duration;
-
-use samovar_config::{ConfigError, Resolved};
-use samovar_relay::RelayConfig;
-use samovar_server::RelaySettings;
+use samovar_config::{ConfigError, Relay, Resolved};
 
 use crate::arguments;
 
-/// Takes over what is set.
+/// Puts the names of the rooms as they are joined.
 ///
 /// # Errors
 /// [`ConfigError`]: a room has a name that none can have.
-pub(super) fn set_up(resolved: &Resolved) -> Result<RelaySettings, ConfigError> {
-    let relay = &resolved.settings.relay;
-    Ok(RelaySettings {
-        relay: RelayConfig {
-            strict: relay.strict,
-            reply_timeout: Duration::from_secs(relay.reply_timeout_seconds.into()),
-            max_rooms: usize::try_from(relay.max_rooms).unwrap_or(usize::MAX),
-            ..RelayConfig::default()
-        },
-        movie_rooms: rooms(resolved, "relay.movie_rooms", &relay.movie_rooms)?,
-        agent_rooms: rooms(resolved, "relay.agent_rooms", &relay.agent_rooms)?,
-        tool_rooms: rooms(resolved, "relay.tool_rooms", &relay.tool_rooms)?,
-        agent_model: relay.agent_model.clone(),
-        ..RelaySettings::default()
-    })
+pub(super) fn set_up(relay: &mut Relay, resolved: &Resolved) -> Result<(), ConfigError> {
+    relay.movie_rooms = rooms(resolved, "relay.movie_rooms", &relay.movie_rooms)?;
+    relay.agent_rooms = rooms(resolved, "relay.agent_rooms", &relay.agent_rooms)?;
+    relay.tool_rooms = rooms(resolved, "relay.tool_rooms", &relay.tool_rooms)?;
+    Ok(())
 }
 
 /// The names of rooms, as they are joined.

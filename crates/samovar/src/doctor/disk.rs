@@ -28,7 +28,7 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
         .map(|room| disk(dir, room))
         .into_iter()
         .collect();
-    findings.push(durability(found.config.durability));
+    findings.push(durability(found.config.store.durability));
     findings.extend(aside(dir).iter().map(|folder| lies_aside(folder)));
     findings
 }

@@ -55,7 +55,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
         }
     }
     let mut found = config::read(&demo.common.places, &ModelArgs::default(), LocalData::Make)?;
-    found.config.port = demo.port.unwrap_or(found.config.port);
+    found.config.server.port = demo.port.unwrap_or(found.config.server.port);
     if !found.config.relay.movie_rooms.contains(&demo.room.name) {
         found.config.relay.movie_rooms.push(demo.room.name.clone());
     }

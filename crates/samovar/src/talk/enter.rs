@@ -60,7 +60,7 @@ impl Talk {
         // The server may have made a session already, which must not stay.
         let leaving = async {
             if let Ok(talk) = entering.await {
-                talk.leave().await;
+                Box::pin(talk.leave()).await;
             }
         };
         tokio::select! {

@@ -39,7 +39,7 @@ const PATIENT: Patience = Patience {
 fn open(max_connections: usize, patience: Patience) -> (Socket, SocketAddr) {
     let root = tempfile::tempdir().unwrap();
     let mut config = Config::new(root.path().join("data"), root.path().to_owned());
-    config.slow_reader = patience.patience;
+    config.stream.patience = patience.patience;
     let router = Router::new().route("/", get(move |request| echo(request, patience)));
     let listener = pace::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = listener.local_addr().unwrap();

@@ -207,7 +207,7 @@ async fn a_server_whose_port_is_taken_begins_no_turn() {
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut config = app.config().clone();
-    config.port = taken.local_addr().unwrap().port();
+    config.server.port = taken.local_addr().unwrap().port();
     config
         .providers
         .base_urls

@@ -33,8 +33,8 @@ async fn half_said(app: &App) -> TcpStream {
 async fn a_server_that_was_stopped_leaves_nothing_open_however_its_clients_hold_on() {
     let never = Gate::new("never");
     let patient = |config: &mut samovar_server::Config| {
-        config.slow_client = Duration::from_hours(1);
-        config.drain = Duration::ZERO;
+        config.server.slow_client = Duration::from_hours(1);
+        config.server.drain = Duration::ZERO;
     };
     let mut app = AppBuilder::new()
         .with(patient)
@@ -111,11 +111,11 @@ async fn nobody_is_sent_to_a_server_that_is_leaving() {
     let gate = Gate::new("mid");
     let root = tempfile::tempdir().unwrap();
     let app = App::start([say("to the end").hold_after(1, &gate).forever()]).await;
-    let config = samovar_server::Config {
+    let mut config = samovar_server::Config {
         data_dir: root.path().join("data"),
-        drain: Duration::from_hours(1),
         ..app.config().clone()
     };
+    config.server.drain = Duration::from_hours(1);
     let server = Server::start(config.clone()).await.unwrap();
     let (address, token) = (server.address(), app.token());
     let api = samovar_testkit::Api::new(&address.to_string(), token);

@@ -13,7 +13,7 @@ use crate::raw::{HANG, Request, Response, connect, rest};
 
 /// A server with so many places.
 async fn app_with(places: usize) -> App {
-    let builder = AppBuilder::new().with(|config| config.max_connections = places);
+    let builder = AppBuilder::new().with(|config| config.server.max_connections = places);
     builder.start(Vec::<Rule>::new()).await
 }
 
@@ -82,8 +82,8 @@ async fn without_a_place_probes_are_answered_and_others_are_told_to_come_again()
 #[tokio::test]
 async fn the_oldest_connection_that_has_sent_nothing_gives_its_place_up() {
     let builder = AppBuilder::new().with(|config| {
-        config.max_connections = 3;
-        config.slow_client = Duration::from_secs(5);
+        config.server.max_connections = 3;
+        config.server.slow_client = Duration::from_secs(5);
     });
     let app = builder.start(Vec::<Rule>::new()).await;
     let mut kept = kept(&app).await;
@@ -134,8 +134,8 @@ async fn a_reader_that_is_gone_gives_its_place_up_within_two_pings() {
     let never = Gate::new("never");
     let app = AppBuilder::new()
         .with(|config| {
-            config.max_connections = 2;
-            config.ping_every = Duration::from_millis(50);
+            config.server.max_connections = 2;
+            config.server.ping_every = Duration::from_millis(50);
         })
         .start([say("half of it").deltas_of(4).hold_after(1, &never)])
         .await;
@@ -156,7 +156,7 @@ async fn a_reader_that_is_gone_gives_its_place_up_within_two_pings() {
 #[tokio::test]
 async fn a_client_that_waits_for_a_turn_and_is_gone_gives_its_place_up() {
     let never = Gate::new("never");
-    let builder = AppBuilder::new().with(|config| config.max_connections = 2);
+    let builder = AppBuilder::new().with(|config| config.server.max_connections = 2);
     let script = [say("half of it").deltas_of(4).hold_after(1, &never)];
     let app = builder.start(script).await;
     let session = app.session().await;

@@ -24,7 +24,7 @@ impl Desk {
         fs::write(root.path().join("victim"), "theirs").unwrap();
         let folder = |name: &str| root.path().join(name);
         let mut config = Config::new(folder("data"), folder("workspace"));
-        config.port = 0;
+        config.server.port = 0;
         Self { root, config }
     }
 

@@ -51,7 +51,7 @@ async fn check_all(builder: AppBuilder, rows: Vec<Row>) {
     // A turn that hangs would hold the end up for good.
     let forever = Duration::from_hours(1);
     let app = builder
-        .with(|config| config.drain = forever)
+        .with(|config| config.server.drain = forever)
         .start(script)
         .await;
     let mut messages = 0;

@@ -108,7 +108,7 @@ impl Scene {
         let gate = Gate::new("silence");
         let words = "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 ";
         let app = AppBuilder::new()
-            .with(|config| config.ping_every = Duration::from_millis(200))
+            .with(|config| config.server.ping_every = Duration::from_millis(200))
             .start([
                 say(words).deltas_of(3).when(When::user("broken")),
                 say(words)

@@ -25,7 +25,7 @@ fn long_answers(gate: &Gate) -> Script {
 
 async fn start(patience: Duration, gate: &Gate) -> (App, String) {
     let app = AppBuilder::new()
-        .with(|config| config.slow_reader = patience)
+        .with(|config| config.stream.patience = patience)
         .start(long_answers(gate))
         .await;
     let session = app.session().await;

@@ -169,7 +169,7 @@ async fn unconfigured() -> (Server, TempDir) {
     std::fs::create_dir(&workspace).unwrap();
     let mut config = Config::new(data, workspace);
     // The one thing that tests must not leave as it is.
-    config.port = 0;
+    config.server.port = 0;
     (Server::start(config).await.unwrap(), folder)
 }
 

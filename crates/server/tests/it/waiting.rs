@@ -17,7 +17,7 @@ fn supervised() -> AppBuilder {
     AppBuilder::new().with(|config| {
         config.settings.approval = Approval::Supervised;
         config.chat.agent = ChatAgent::Nobody;
-        config.ping_every = Duration::from_millis(50);
+        config.server.ping_every = Duration::from_millis(50);
     })
 }
 

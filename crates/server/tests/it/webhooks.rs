@@ -418,7 +418,7 @@ async fn a_configuration_with_a_tool_that_cannot_be_one_starts_nothing() {
     ] {
         let mut config =
             samovar_server::Config::new(folder.path().join("data"), folder.path().into());
-        config.port = 0;
+        config.server.port = 0;
         config
             .tools
             .push(ConfiguredTool::new(name, description, url));

@@ -7,6 +7,9 @@ use samovar_sandbox::Protected;
 use super::*;
 use crate::undo::UndoBounds;
 
+/// What a person does with two files.
+type Later = fn(&Path, &Path);
+
 fn opened(ws: &Path, data: &Path) -> Arc<Workspace> {
     let files = SmallFiles::of(data).unwrap();
     let jail = Jail::open(ws, &Protected::default()).unwrap();
@@ -23,7 +26,7 @@ async fn what_a_person_changed_after_a_kill_is_not_taken_back_with_the_command()
     let (file, others) = (ws.path().join("file"), ws.path().join("others"));
     let (session, turn) = (SessionId::new("s").unwrap(), TurnId::new("t").unwrap());
     // What the person does later, and what becomes of the undo: the files, or those that are refused.
-    let rows: [(fn(&Path, &Path), Result<&str, &str>); 4] = [
+    let rows: [(Later, Result<&str, &str>); 4] = [
         (|_, _| {}, Ok("before")),
         (
             |_, others| fs::write(others, "person").unwrap(),

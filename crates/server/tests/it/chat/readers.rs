@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 // proves CH-7
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn five_hundred_readers_see_two_thousand_messages_once_each_and_in_order() {
-    let app = Arc::new(app_with(|config| config.max_connections = READERS * 2).await);
+    let app = Arc::new(app_with(|config| config.server.max_connections = READERS * 2).await);
     let mut readers = JoinSet::new();
     let (there, mut next_there) = mpsc::channel(READERS);
     for number in 0..READERS {

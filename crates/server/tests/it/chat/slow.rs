@@ -82,7 +82,7 @@ async fn read_all(app: &App) {
 // proves CH-7, DU-8
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_that_take_nothing_cost_less_than_a_mebibyte_each_and_hold_up_nobody() {
-    let app = app_with(|config| config.slow_reader = Duration::from_hours(1)).await;
+    let app = app_with(|config| config.stream.patience = Duration::from_hours(1)).await;
     fill(&app, 20);
     // What one reader leaves behind is no part of what many cost.
     read_all(&app).await;
@@ -105,8 +105,8 @@ async fn readers_that_take_nothing_cost_less_than_a_mebibyte_each_and_hold_up_no
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_takes_nothing_is_cut_off_and_gives_its_place_back() {
     let app = app_with(|config| {
-        config.slow_reader = Duration::from_millis(100);
-        config.max_connections = 3;
+        config.stream.patience = Duration::from_millis(100);
+        config.server.max_connections = 3;
     })
     .await;
     fill(&app, 20);
@@ -142,7 +142,7 @@ async fn a_reader_that_takes_nothing_is_cut_off_and_gives_its_place_back() {
 #[tokio::test]
 async fn a_reader_that_takes_part_again_late_is_told_and_goes_on_behind_what_it_has() {
     let patience = Duration::from_millis(300);
-    let app = app_with(|config| config.slow_reader = patience).await;
+    let app = app_with(|config| config.stream.patience = patience).await;
     fill(&app, 20);
     for spelling in BOTH {
         let ids = loop {

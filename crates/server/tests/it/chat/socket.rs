@@ -92,7 +92,7 @@ async fn a_socket_is_told_why_the_server_leaves_it() {
 // proves CH-7
 #[tokio::test]
 async fn a_silent_socket_is_asked_with_a_ping_and_goes_on() {
-    let app = app_with(|config| config.ping_every = Duration::from_millis(5)).await;
+    let app = app_with(|config| config.server.ping_every = Duration::from_millis(5)).await;
     let mut socket = app.socket(STREAM).await;
     for _ in 0..3 {
         assert_eq!(

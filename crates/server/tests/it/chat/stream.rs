@@ -233,7 +233,7 @@ async fn the_stop_of_the_server_ends_every_stream_behind_its_last_message() {
 // proves CH-7
 #[tokio::test]
 async fn a_silent_stream_says_now_and_then_that_it_lives() {
-    let app = app_with(|config| config.ping_every = Duration::from_millis(5)).await;
+    let app = app_with(|config| config.server.ping_every = Duration::from_millis(5)).await;
     let mut stream = connect(app.address()).await;
     let request = Request::new(&app, "GET", "/chat/stream");
     stream.write_all(&request.bytes()).await.unwrap();

@@ -128,7 +128,7 @@ async fn no_text_of_a_model_can_break_its_frame() {
 async fn a_stream_that_has_nothing_to_say_says_that_it_lives() {
     let gate = Gate::new("silence");
     let app = AppBuilder::new()
-        .with(|config| config.ping_every = Duration::from_millis(10))
+        .with(|config| config.server.ping_every = Duration::from_millis(10))
         .start([say("late").hold_head(&gate)])
         .await;
     let session = app.session().await;
@@ -157,7 +157,7 @@ async fn a_stream_that_has_nothing_to_say_says_that_it_lives() {
 async fn a_stream_says_that_it_lives_while_what_comes_is_not_shown_in_it() {
     let thoughts = think("hm ".repeat(60)).deltas_of(3);
     let app = AppBuilder::new()
-        .with(|config| config.ping_every = Duration::from_millis(200))
+        .with(|config| config.server.ping_every = Duration::from_millis(200))
         .start([thoughts.and_say("well").pace(Duration::from_millis(10))])
         .await;
     let session = app.session().await;

@@ -74,7 +74,7 @@ async fn a_server_that_was_told_nothing_starts_and_answers() {
     std::fs::create_dir(&workspace).unwrap();
     let mut config = Config::new(data, workspace);
     // The one thing that tests must not leave as it is.
-    config.port = 0;
+    config.server.port = 0;
     let server = Server::start(config).await.unwrap();
     let ask = async |method: &str, params: Value| {
         let target = format!("/services/agent/{method}");

@@ -82,9 +82,9 @@ async fn an_address_that_others_can_reach_is_refused_at_start() {
     ] {
         let data = folder.path().join("data");
         let mut config = Config::new(data.clone(), folder.path().to_owned());
-        (config.host, config.port) = (host, 0);
+        (config.server.host, config.server.port) = (host, 0);
         config.token = token.and_then(Token::new);
-        config.behind_proxy = behind_proxy;
+        config.server.behind_proxy = behind_proxy;
         let Err(refusal) = Server::start(config).await else {
             panic!("{host} is listened on");
         };
@@ -106,8 +106,8 @@ async fn behind_a_proxy_the_hosts_count_and_a_loopback_socket_stays_for_the_owne
     let mut config = Config::new(data.clone(), folder.path().to_owned());
     // No loopback address by its form, and yet no other machine reaches it.
     let mapped = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
-    (config.host, config.port) = (mapped.into(), 0);
-    (config.token, config.behind_proxy) = (Token::new(TOKEN), true);
+    (config.server.host, config.server.port) = (mapped.into(), 0);
+    (config.token, config.server.behind_proxy) = (Token::new(TOKEN), true);
     config.hosts = vec!["Samovar.Example".parse().unwrap()];
     let server = Server::start(config).await.unwrap();
     let public = server.address();

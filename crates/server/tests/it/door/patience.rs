@@ -14,7 +14,7 @@ use crate::raw::{HANG, Request, Response, connect, rest};
 async fn hurried() -> App {
     let short = Duration::from_millis(150);
     AppBuilder::new()
-        .with(|config| config.slow_client = short)
+        .with(|config| config.server.slow_client = short)
         .start(Vec::<Rule>::new())
         .await
 }

@@ -10,7 +10,7 @@ use super::named::{client, make};
 use crate::raw::Request;
 
 async fn app() -> App {
-    let builder = AppBuilder::new().with(|config| config.requests_per_minute = 3);
+    let builder = AppBuilder::new().with(|config| config.server.requests_per_minute = 3);
     builder.start(Vec::<Rule>::new()).await
 }
 
@@ -74,7 +74,7 @@ async fn a_ticket_is_a_request_of_its_token_and_a_refused_stranger_is_none() {
     assert_eq!(app.answer(revoke).await.status, 200);
     assert_eq!(make(&app, "for-read", "read").await.status, 200);
     let app = app
-        .restart_with(|config| config.requests_per_minute = 0)
+        .restart_with(|config| config.server.requests_per_minute = 0)
         .await;
     let guest = client(&app, "use").await;
     for _ in 0..10 {

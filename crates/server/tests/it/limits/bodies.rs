@@ -128,7 +128,7 @@ async fn a_body_of_exactly_the_limit_is_taken() {
 #[tokio::test]
 async fn the_limit_of_a_body_can_be_set() {
     let app = AppBuilder::new()
-        .with(|config| config.max_body_bytes = 100)
+        .with(|config| config.server.max_body_bytes = 100)
         .start([say("hi")])
         .await;
     let fits = padded(&json!({}), 100);

@@ -177,7 +177,7 @@ async fn the_codes_of_a_host_reach_who_asked_as_the_host_says_them() {
 // proves RL-11
 #[tokio::test]
 async fn a_strict_relay_wants_a_study_session_and_a_reason() {
-    let app = app_with(|config| config.relay.relay.strict = true).await;
+    let app = app_with(|config| config.relay.strict = true).await;
     let mut host = Peer::host(&app).await;
     let mut agent = Peer::agent(&app).await;
     let words = || envelope("agent.message", "w", json!({"text": "hello"}));

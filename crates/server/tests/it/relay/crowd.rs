@@ -73,7 +73,7 @@ async fn work(app: &App, room: &str) -> usize {
 // proves RL-8
 #[tokio::test]
 async fn an_agent_has_so_many_requests_open_and_no_more() {
-    let app = super::app_with(|config| config.relay.relay.max_open = 3).await;
+    let app = super::app_with(|config| config.relay_bounds.max_open = 3).await;
     let mut host = Peer::host(&app).await;
     let mut agent = Peer::agent(&app).await;
     for number in 0..3 {

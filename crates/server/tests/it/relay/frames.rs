@@ -137,7 +137,7 @@ async fn a_message_in_ten_thousand_fragments_is_one_message() {
 // proves RL-2, RL-8
 #[tokio::test]
 async fn a_host_that_answers_no_ping_has_left() {
-    let app = app_with(|config| config.relay.ping_every = Duration::from_millis(200)).await;
+    let app = app_with(|config| config.relay_ping = Duration::from_millis(200)).await;
     let host = Peer::host(&app).await;
     // It is connected, and reads nothing any more.
     let half_open = host.socket.into_inner();
@@ -160,7 +160,7 @@ async fn a_host_that_answers_no_ping_has_left() {
 // proves RL-2
 #[tokio::test]
 async fn who_answers_pings_stays_and_is_asked_also_while_it_is_written_to() {
-    let app = app_with(|config| config.relay.ping_every = Duration::from_millis(200)).await;
+    let app = app_with(|config| config.relay_ping = Duration::from_millis(200)).await;
     let mut host = Peer::host(&app).await;
     let mut agent = Peer::agent(&app).await;
     let mut pings = 0;
@@ -181,7 +181,7 @@ async fn who_answers_pings_stays_and_is_asked_also_while_it_is_written_to() {
 // proves RL-2, RL-8
 #[tokio::test]
 async fn a_host_that_takes_nothing_of_a_flood_is_closed_and_its_askers_are_answered() {
-    let app = app_with(|config| config.relay.relay.queue_bytes = 256 * 1024).await;
+    let app = app_with(|config| config.relay_bounds.queue_bytes = 256 * 1024).await;
     let mut host = Peer::host(&app).await;
     let mut waiting = Peer::agent(&app).await;
     let mut flooding = Peer::agent(&app).await;
@@ -212,7 +212,7 @@ async fn a_host_that_takes_nothing_of_a_flood_is_closed_and_its_askers_are_answe
 // proves RL-2, RL-10
 #[tokio::test]
 async fn of_states_that_nobody_took_the_newest_is_left_and_nothing_else_is_lost() {
-    let app = app_with(|config| config.relay.relay.queue_bytes = 128 * 1024).await;
+    let app = app_with(|config| config.relay_bounds.queue_bytes = 128 * 1024).await;
     let mut host = Peer::host(&app).await;
     let mut agent = Peer::agent(&app).await;
     let text = "x".repeat(20_000);

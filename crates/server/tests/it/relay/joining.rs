@@ -223,8 +223,8 @@ async fn a_newer_host_takes_the_place_of_the_older_which_is_told_and_closed() {
 #[tokio::test]
 async fn a_room_takes_no_more_agents_than_it_may_and_a_relay_no_more_rooms() {
     let app = super::app_with(|config| {
-        config.relay.relay.max_members = 3;
-        config.relay.relay.max_rooms = 2;
+        config.relay_bounds.max_members = 3;
+        config.relay.max_rooms = 2;
     })
     .await;
     let mut host = Peer::joined(&app, "host", "a").await;

@@ -41,7 +41,7 @@ async fn a_host_that_leaves_has_answered_everything() {
 #[tokio::test]
 async fn a_host_that_is_silent_is_given_up_and_its_late_answer_is_dropped() {
     let short = Duration::from_millis(200);
-    let app = app_with(|config| config.relay.relay.reply_timeout = short).await;
+    let app = app_with(|config| config.relay.reply_timeout = short).await;
     let mut host = Peer::host(&app).await;
     let mut agent = Peer::agent(&app).await;
     start_study(&mut agent, &mut host, "silent").await;

@@ -323,7 +323,7 @@ async fn a_full_disk_stops_the_study_with_an_error_and_another_begins_when_there
 // proves RL-4, RL-13
 #[tokio::test]
 async fn a_second_study_in_a_room_takes_the_place_of_the_first() {
-    let app = app_with(|config| config.relay.relay.strict = true).await;
+    let app = app_with(|config| config.relay.strict = true).await;
     let mut host = Peer::host(&app).await;
     let mut agent = Peer::agent(&app).await;
     start_study(&mut agent, &mut host, "first").await;

@@ -70,6 +70,7 @@ const TABLE: &[Row] = &[
             "core",
             "agents",
             "chat",
+            "config",
             "relay",
             "movie-host",
             "engine",

@@ -190,7 +190,7 @@ impl House {
         let workspace = folder.path().join("workspace");
         std::fs::create_dir(&workspace).unwrap();
         let mut config = Config::new(folder.path().join("data"), workspace);
-        config.drain = FOR_EVER;
+        config.server.drain = FOR_EVER;
         config.settings.approval = samovar_core::Approval::Auto;
         config.toolsets = toolsets;
         config.providers.default_model = Some(MODEL.to_owned());
