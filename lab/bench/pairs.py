@@ -67,14 +67,14 @@ class Model(http.server.BaseHTTPRequestHandler):
 def measure(binary, options, model):
     """Milliseconds of CPU time for one turn."""
     root = tempfile.mkdtemp(prefix="pairs-", dir=os.environ.get("PAIRS_DIR"))
-    os.makedirs(root + "/work")
-    with open(root + "/work/notes.md", "w") as notes:
+    os.makedirs(root + "/ws")
+    with open(root + "/ws/notes.md", "w") as notes:
         notes.write("A line of notes.\n" * 40)
     env = {"PATH": os.environ["PATH"], "HOME": root, "DATA_DIR": root + "/data", "AGENT_MODEL": "openai/m", "OPENAI_BASE_URL": f"http://127.0.0.1:{model}/v1"}
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [binary, "serve", "--port", str(port), "--workspace", root + "/work"]
+    command = [binary, "serve", "--port", str(port), "--workspace", root + "/ws"]
     server = subprocess.Popen(command, cwd=root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(200):

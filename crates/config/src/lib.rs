@@ -6,6 +6,7 @@
 //! process's environment or its current folder (the binary does, and passes them in), the table of
 //! providers, and what the values do. Start at [`Sources::resolve`].
 
+mod custom;
 mod defaults;
 mod document;
 mod environment;
@@ -33,6 +34,7 @@ mod template;
 mod trust;
 mod web;
 
+pub use custom::{CustomTool, Effect};
 pub use defaults::Defaults;
 pub use environment::Flag;
 pub use error::{ConfigError, Problem};
@@ -51,8 +53,8 @@ pub use proxies::{ProxyAddress, ProxyVariable};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
-    Approval, Chat, ChatAgent, CustomTool, Durability, Effect, Egress, Models, Provider, Recovery,
-    Relay, Resume, Secret, Server, Session, Settings, Store, Stream, Tools,
+    Approval, Chat, ChatAgent, Durability, Egress, Models, Provider, Recovery, Relay, Resume,
+    Secret, Server, Session, Settings, Store, Stream, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, TrustState, Widening};

@@ -15,11 +15,11 @@ use samovar_egress::Client;
 use samovar_engine::{DelegationTools, Engine, Ports, Toolbox};
 use samovar_providers::{Registry, SPECS};
 use samovar_relay::Relay;
-use samovar_sandbox::{DirLock, LockError, SmallFiles};
+use samovar_sandbox::{DirLock, SmallFiles};
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
-use samovar_tools::{FOR_UI, Recorder, RecorderBounds, Resources, SeenFiles, UndoStore, Workspace};
+use samovar_tools::{FOR_UI, Resources, Workspace};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -106,12 +106,8 @@ impl Opening {
         };
         let local = token::fresh().map_err(token_error)?;
         protect(config, &token, &local);
-        let tokens = Tokens::open(
-            files.clone(),
-            &token,
-            &local,
-            config.server.requests_per_minute,
-        );
+        let rate = config.server.requests_per_minute;
+        let tokens = Tokens::open(files.clone(), &token, &local, rate);
         let tokens = tokens.map_err(|source| OpenError::Tokens {
             dir: dir.clone(),
             source,
@@ -262,7 +258,7 @@ fn furnish(
     config.settings.for_ui.extend(FOR_UI.map(str::to_owned));
     let asking = config.budget().asking;
     config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
-    let workspace = Arc::new(workspace(config, Some(files))?);
+    let workspace = Arc::new(shell::workspace(config, Some(files))?);
     config.settings.folder = folder::instructions(workspace.jail().clone());
     let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
     let of_chat = toolbox.add_built_in(&shared.chatting.tools());
@@ -346,7 +342,7 @@ impl Home {
     /// [`OpenError::Workspace`].
     pub fn try_workspace(config: &Config) -> Result<(), OpenError> {
         let client = Client::new(config.egress.clone());
-        let workspace = Arc::new(workspace(config, None)?);
+        let workspace = Arc::new(shell::workspace(config, None)?);
         toolbox(config, workspace, &client).map(drop)
     }
 
@@ -514,43 +510,6 @@ async fn close(engine: &Engine, stores: &Stores, shared: &Shared, drain: Duratio
     tokio::join!(shared.end_turns(engine, drain), shared.relaying.rest(drain));
     shared.relaying.end().await;
     stores.closed();
-}
-
-/// The workspace, whose changes are kept in the data directory with these files.
-///
-/// # Errors
-/// It cannot be used.
-fn workspace(config: &Config, files: Option<&SmallFiles>) -> Result<Workspace, OpenError> {
-    let workspace = Workspace::new(folder::jail(config)?);
-    let workspace = match files {
-        Some(files) => {
-            let path = &config.data_dir;
-            let failed = |source| LockError::NotWritable {
-                path: path.clone(),
-                source,
-            };
-            let kept_in = folder::kept_in(config, files).map_err(failed)?;
-            let files = &SmallFiles::of(&kept_in).map_err(failed)?;
-            let workspace = shell::furnished(workspace, &kept_in)
-                .with_undo(UndoStore::new(files.clone(), config.undo))
-                .with_recorder(Recorder::new(files.clone(), RecorderBounds::default()));
-            match SeenFiles::new(files) {
-                Ok(seen) => workspace.with_seen(seen),
-                Err(error) => {
-                    tracing::warn!(%error, "what sessions see of files is forgotten with the server");
-                    workspace
-                }
-            }
-        }
-        None => workspace,
-    };
-    // Before anything else changes the files.
-    if let Some(recorder) = workspace.recorder()
-        && let Err(error) = recorder.recover(&workspace)
-    {
-        tracing::warn!(%error, "what interrupted commands changed is not known");
-    }
-    Ok(workspace)
 }
 
 /// The built-in tools, those on files for the workspace, and those of the embedding program.

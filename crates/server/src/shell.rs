@@ -8,8 +8,11 @@ use samovar_config::Sandbox;
 use samovar_sandbox::cage::{
     CageSettings, Cages, Level, Limits, end_orphans, put_aside_after_kill,
 };
-use samovar_sandbox::{DirLock, wait_until_free};
-use samovar_tools::{ExecSettings, HomeStore, OutputStore, ReadOnly, Shell, Workspace};
+use samovar_sandbox::{DirLock, LockError, SmallFiles, wait_until_free};
+use samovar_tools::{
+    ExecSettings, HomeStore, OutputStore, ReadOnly, Recorder, RecorderBounds, SeenFiles, Shell,
+    UndoStore, Workspace,
+};
 
 use crate::config::{Config, ExecConfig};
 use crate::error::OpenError;
@@ -109,7 +112,7 @@ fn cages(config: &Config, exec: &ExecConfig) -> CageSettings {
 
 /// The same workspace with what the data directory has for commands: home folders, and a folder for
 /// outputs that are too long for a result.
-pub(crate) fn furnished(workspace: Workspace, kept_in: &Path) -> Workspace {
+fn furnished(workspace: Workspace, kept_in: &Path) -> Workspace {
     let workspace = match OutputStore::open(kept_in.join(OUTPUTS)) {
         Ok(outputs) => workspace.with_outputs(outputs),
         Err(error) => {
@@ -124,6 +127,46 @@ pub(crate) fn furnished(workspace: Workspace, kept_in: &Path) -> Workspace {
             workspace
         }
     }
+}
+
+/// The workspace, whose changes are kept in the data directory with these files.
+///
+/// # Errors
+/// It cannot be used.
+pub(crate) fn workspace(
+    config: &Config,
+    files: Option<&SmallFiles>,
+) -> Result<Workspace, OpenError> {
+    let workspace = Workspace::new(folder::jail(config)?);
+    let workspace = match files {
+        Some(files) => {
+            let path = &config.data_dir;
+            let failed = |source| LockError::NotWritable {
+                path: path.clone(),
+                source,
+            };
+            let kept_in = folder::kept_in(config, files).map_err(failed)?;
+            let files = &SmallFiles::of(&kept_in).map_err(failed)?;
+            let workspace = furnished(workspace, &kept_in)
+                .with_undo(UndoStore::new(files.clone(), config.undo))
+                .with_recorder(Recorder::new(files.clone(), RecorderBounds::default()));
+            match SeenFiles::new(files) {
+                Ok(seen) => workspace.with_seen(seen),
+                Err(error) => {
+                    tracing::warn!(%error, "what sessions see of files is forgotten with the server");
+                    workspace
+                }
+            }
+        }
+        None => workspace,
+    };
+    // Before anything else changes the files.
+    if let Some(recorder) = workspace.recorder()
+        && let Err(error) = recorder.recover(&workspace)
+    {
+        tracing::warn!(%error, "what interrupted commands changed is not known");
+    }
+    Ok(workspace)
 }
 
 /// Waits for the commands of an earlier run to end, and puts aside what they made that is trusted by

@@ -24,9 +24,11 @@ use crate::turn;
 
 use self::approve::{Admission, Look, LookFor, look};
 use self::progress::Reports;
+use self::waiting::{Asking, Batch, Delegated, Start, Waiting};
 
 mod approve;
 mod progress;
+mod waiting;
 
 /// The calls of one step while they run.
 pub(super) struct Calls<'a> {
@@ -48,46 +50,7 @@ struct Running {
     closer: Closer,
 }
 
-/// A call that waits for its start.
-enum Waiting {
-    Called(ToolCall),
-    Examined(Arc<Examined>),
-}
-
-impl Waiting {
-    fn call(&self) -> &ToolCall {
-        match self {
-            Self::Called(call) => call,
-            Self::Examined(examined) => &examined.call,
-        }
-    }
-}
-
-/// A call that is about to run.
-struct Start {
-    examined: Arc<Examined>,
-    grounds: Option<Grounds>,
-    /// What a person was shown of it and allowed.
-    approved: Option<Value>,
-    /// Whether the session had read text from outside before it.
-    tainted: bool,
-}
-
-/// A call that another agent is to answer.
-type Delegated = (Arc<Examined>, Option<Grounds>);
-
-/// A call that a person is to decide about, and why.
-type Asking = (Arc<Examined>, String);
-
 type PendingLook = Pin<Box<dyn Future<Output = Look> + Send>>;
-
-/// What can start, or be asked about, at one moment.
-#[derive(Default)]
-struct Batch {
-    admitted: Vec<Start>,
-    delegated: Vec<Delegated>,
-    asking: Vec<Asking>,
-}
 
 type TaskResult = Result<(Id, ToolReply), JoinError>;
 

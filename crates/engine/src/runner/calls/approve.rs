@@ -8,7 +8,8 @@ use samovar_core::{
 };
 use samovar_core::{planted, redact};
 
-use super::{Calls, Waiting};
+use super::Calls;
+use super::waiting::Waiting;
 use crate::gate::{self, Verdict};
 use crate::toolbox::{Allowed, Examined, Tool};
 
