@@ -44,9 +44,6 @@ const MAX_RUNNING_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_NAMED: usize = 100;
 /// How long an undo waits for a command of its turn, which was stopped and ends.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long after its last sign of life a server that was killed, or its command, may have lived, in
-/// nanoseconds: the signs come each second.
-const GRACE: i64 = 1_500_000_000;
 /// What of the workspace's repository a git command changes.
 const OF_GIT: [&str; 6] = [
     ".git/HEAD",
@@ -198,7 +195,7 @@ impl Recorder {
         match self.data_dir.existing_folder(FOLDER)? {
             Some(folder) => {
                 let lived_until = folder.changed(RUNNING).unwrap_or_default();
-                self.recover_from(workspace, &folder, lived_until.saturating_add(GRACE))
+                self.recover_from(workspace, &folder, lived_until)
             }
             None => Ok(()),
         }

@@ -18,6 +18,9 @@ use super::reporting::{Latest, report};
 use super::written::{Written, unknown};
 use super::{Exec, ExecTool, Found, off};
 
+/// How often a server shows that it lives while a command runs.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+
 /// Ends the command when its call is dropped.
 struct StopOnDrop {
     stopper: Stopper,
@@ -99,11 +102,11 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
     }
 }
 
-/// Shows each second that the server lives, so that a start after a kill can tell what the command did
+/// Shows again and again that the server lives, so that a start after a kill can tell what the command did
 /// from what was done later.
 async fn show_life(workspace: &Workspace) -> Infallible {
     loop {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(SIGN_OF_LIFE).await;
         if let Some(recorder) = workspace.recorder() {
             recorder.show_life();
         }

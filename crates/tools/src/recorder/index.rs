@@ -74,12 +74,7 @@ impl Entry {
         if self.sort == Sort::Folder {
             return facts.kind == Kind::Directory && facts.mode == self.facts.mode;
         }
-        let margin = if facts.changed % 1_000_000_000 == 0 {
-            COARSE
-        } else {
-            0
-        };
-        self.facts == *facts && facts.changed.saturating_add(margin) < at
+        self.facts == *facts && latest(facts) < at
     }
 
     /// Whether both are the same for a reader.
@@ -97,6 +92,16 @@ impl Entry {
                 }
             }
     }
+}
+
+/// The moment after which nothing of a file was changed, as far as its facts tell.
+pub(super) fn latest(facts: &Facts) -> i64 {
+    let margin = if facts.changed % 1_000_000_000 == 0 {
+        COARSE
+    } else {
+        0
+    };
+    facts.changed.saturating_add(margin)
 }
 
 impl Index {

@@ -7,7 +7,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use samovar_sandbox::{Facts, HeldFolder, Jail, JailPath, Kind, Survival};
 
-use super::index::{Entry, Header, Index, Sort};
+use super::index::{Entry, Header, Index, Sort, latest};
 use super::objects::Objects;
 use super::running::{Change, is_alike, shape};
 use super::scan::{EarlierRules, RULES, Scan, Why, scan};
@@ -23,6 +23,25 @@ struct Difference {
     after: Option<Entry>,
     /// Whether what it is now is not known.
     is_lost: bool,
+}
+
+impl Difference {
+    /// The moment after which it was not changed; `None` if that is not known.
+    fn latest(&self, jail: &Jail) -> Option<i64> {
+        if let Some(after) = &self.after {
+            return Some(latest(&after.facts));
+        }
+        // The folder of one that is gone tells, if that is asked now: an entry of a folder that is as
+        // it was has the times of an earlier look.
+        for (end, _) in self.path.rmatch_indices('/') {
+            let place = jail.place(&self.path[..end]).ok()?;
+            if let Ok(Some(facts)) = jail.facts(&place) {
+                return Some(latest(&facts));
+            }
+        }
+        let root = jail.hold(&JailPath::root()).ok()?;
+        Some(latest(&root.facts().ok()?))
+    }
 }
 
 /// What is made of a scan.
@@ -256,8 +275,8 @@ impl Recorder {
                 continue;
             }
             let is_late = known.lived_until.is_some_and(|until| {
-                let changed = sight.changed(workspace.jail(), difference);
-                changed.is_none_or(|changed| changed > until)
+                let latest = difference.latest(workspace.jail());
+                latest.is_none_or(|latest| latest > until)
             });
             let mut by_many = !is_alone || difference.is_lost || is_late;
             let others = of_tools.get(path).map_or(&[][..], Vec::as_slice);
@@ -347,22 +366,6 @@ impl Sight {
     /// Whether rules of what is ignored differ.
     fn has_other_rules(&self) -> bool {
         self.differences.iter().any(|it| is_rules(&it.path))
-    }
-
-    /// When a file became what it is; of one that is gone, when its folder was last changed.
-    fn changed(&self, jail: &Jail, difference: &Difference) -> Option<i64> {
-        if let Some(entry) = &difference.after {
-            return Some(entry.facts.changed);
-        }
-        let mut above = difference.path.as_str();
-        while let Some(end) = above.rfind('/') {
-            above = &above[..end];
-            if let Some(entry) = self.entries.get(above) {
-                return Some(entry.facts.changed);
-            }
-        }
-        let root = jail.hold(&JailPath::root()).ok()?;
-        Some(root.facts().ok()?.changed)
     }
 
     fn has(&self, path: &str) -> bool {

@@ -7,8 +7,8 @@ use samovar_sandbox::Protected;
 use super::*;
 use crate::undo::UndoBounds;
 
-/// What a person does with two files.
-type Later = fn(&Path, &Path);
+/// What a person does in the folder.
+type Later = fn(&Path);
 
 fn opened(ws: &Path, data: &Path) -> Arc<Workspace> {
     let files = SmallFiles::of(data).unwrap();
@@ -23,21 +23,34 @@ fn opened(ws: &Path, data: &Path) -> Arc<Workspace> {
 #[tokio::test]
 async fn what_a_person_changed_after_a_kill_is_not_taken_back_with_the_command() {
     let (ws, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (file, others) = (ws.path().join("file"), ws.path().join("others"));
+    let file = ws.path().join("file");
     let (session, turn) = (SessionId::new("s").unwrap(), TurnId::new("t").unwrap());
     // What the person does later, and what becomes of the undo: the files, or those that are refused.
-    let rows: [(Later, Result<&str, &str>); 4] = [
-        (|_, _| {}, Ok("before")),
+    let rows: [(Later, Result<&str, &str>); 6] = [
+        (|_| {}, Ok("before")),
         (
-            |_, others| fs::write(others, "person").unwrap(),
+            |ws| fs::write(ws.join("others"), "person").unwrap(),
             Err("others"),
         ),
-        (|file, _| fs::write(file, "person").unwrap(), Err("file")),
-        (|file, _| fs::remove_file(file).unwrap(), Err("file")),
+        (
+            |ws| fs::write(ws.join("file"), "person").unwrap(),
+            Err("file"),
+        ),
+        (|ws| fs::remove_file(ws.join("file")).unwrap(), Err("file")),
+        (
+            |ws| fs::remove_file(ws.join("in/a/file")).unwrap(),
+            Err("in/a/file"),
+        ),
+        (
+            |ws| fs::remove_dir_all(ws.join("in/a")).unwrap(),
+            Err("in/a/file"),
+        ),
     ];
     for (later, expected) in rows {
+        fs::create_dir_all(ws.path().join("in/a")).unwrap();
         fs::write(&file, "before").unwrap();
-        drop(fs::remove_file(&others));
+        fs::write(ws.path().join("in/a/file"), "before").unwrap();
+        drop(fs::remove_file(ws.path().join("others")));
         let killed = opened(ws.path(), data.path());
         let caller = Caller {
             session: session.clone(),
@@ -54,7 +67,7 @@ async fn what_a_person_changed_after_a_kill_is_not_taken_back_with_the_command()
         let lived_until = folder.now().unwrap();
         // The clock of a file system has steps.
         while folder.now().unwrap() == lived_until {}
-        later(&file, &others);
+        later(ws.path());
 
         let next = opened(ws.path(), data.path());
         let recorder = next.recorder().unwrap();
