@@ -135,7 +135,11 @@ impl ExecTool {
         }
         let git = GIT_ENVIRONMENT.iter();
         env.extend(git.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        env.extend(git::variables(self.shell.identity(), self.workspace.jail()));
+        let home = self.home(found, context);
+        if let Some(place) = home.as_ref().and_then(|home| self.introduce(home)) {
+            env.retain(|(name, _)| name != git::SETTINGS);
+            env.push((git::SETTINGS.to_owned(), place));
+        }
         env.push((CALL_ID.to_owned(), context.key.to_string()));
         let seconds = self.timeout(exec, found).as_secs().max(1);
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
@@ -145,7 +149,7 @@ impl ExecTool {
             env,
             path,
             cwd,
-            home: self.home(found, context),
+            home,
             network: exec.network.unwrap_or(false),
             writes: !found.reads,
             limits: Limits {
@@ -153,6 +157,21 @@ impl ExecTool {
                 ..self.shell.settings.limits
             },
         })
+    }
+
+    /// Where git finds in a home folder who the person is; `None` if that is not known.
+    fn introduce(&self, home: &Home) -> Option<String> {
+        let identity = self.shell.identity();
+        if identity.is_empty() {
+            return None;
+        }
+        let folder = home.upper().unwrap_or_else(|| home.folder.clone());
+        if let Err(error) = git::introduce(identity, &folder) {
+            tracing::warn!(%error, "git in a command does not know the person");
+            return None;
+        }
+        let place = home.place(self.shell.level()).join(git::FILE);
+        place.into_os_string().into_string().ok()
     }
 
     /// The home folder of a command; `None` for one that only reads.

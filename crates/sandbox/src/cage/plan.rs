@@ -70,12 +70,12 @@ pub struct Home {
 
 impl Home {
     /// The folder of the layer that has what a command made.
-    pub(super) fn upper(&self) -> Option<PathBuf> {
+    pub fn upper(&self) -> Option<PathBuf> {
         self.layer.as_ref().map(|layer| layer.join("upper"))
     }
 
     /// Where a command finds it.
-    pub(super) fn place(&self, level: Level) -> PathBuf {
+    pub fn place(&self, level: Level) -> PathBuf {
         match (self.upper(), level) {
             (Some(upper), Level::Landlock | Level::Off) => upper,
             (Some(_), Level::Namespaces) | (None, _) => self.folder.clone(),

@@ -1,28 +1,24 @@
 //! What git is told in a command: who commits, and why its settings stay as they are.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use samovar_sandbox::Jail;
+use samovar_sandbox::{SmallFiles, Survival};
 
 /// How long git may take to say who the person is.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of what it says about that, at most.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
-/// Bytes of a repository's settings, at most.
-const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
 
-/// The variables that say who commits, each with the settings of a repository that say the same.
-const VARIABLES: [(&str, [&str; 2]); 4] = [
-    ("GIT_AUTHOR_NAME", ["user.name", "author.name"]),
-    ("GIT_AUTHOR_EMAIL", ["user.email", "author.email"]),
-    ("GIT_COMMITTER_NAME", ["user.name", "committer.name"]),
-    ("GIT_COMMITTER_EMAIL", ["user.email", "committer.email"]),
-];
+/// The variable that names the weakest settings but for the machine's: a repository's own, and those of
+/// `git -c`, come before them.
+pub(super) const SETTINGS: &str = "GIT_CONFIG_GLOBAL";
+/// The file with them in the home folder of commands.
+pub(super) const FILE: &str = ".gitconfig.samovar";
 
 /// What git calls the file that is closed to commands.
 const GUARDED: &str = ".git/config";
@@ -88,45 +84,24 @@ impl GitSettings {
     }
 }
 
-/// The variables of a person's identity, but for those whose place the workspace's own repository
-/// takes: its settings are nearer to what is committed.
-pub(super) fn variables(identity: &Identity, jail: &Jail) -> Vec<(String, String)> {
-    if identity.is_empty() {
-        return Vec::new();
+/// Writes who the person is into a home folder of commands.
+pub(super) fn introduce(identity: &Identity, home: &Path) -> io::Result<()> {
+    let mut text = "[user]\n".to_owned();
+    for (name, value) in identity {
+        let key = name.rsplit('.').next().unwrap_or(name);
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+        let value = value.replace('\n', "\\n");
+        text += &format!("\t{key} = \"{value}\"\n");
     }
-    let own = own_settings(jail);
-    let of = |(variable, settings): &(&str, [&str; 2])| {
-        if own.iter().any(|own| settings.contains(&own.as_str())) {
-            return None;
-        }
-        // The last one counts, as for git.
-        let mut known = identity.iter().rev();
-        let (_, value) = known.find(|(name, _)| name.eq_ignore_ascii_case(settings[0]))?;
-        Some(((*variable).to_owned(), value.clone()))
-    };
-    VARIABLES.iter().filter_map(of).collect()
-}
-
-/// The names of the plain settings of the workspace's own repository.
-fn own_settings(jail: &Jail) -> Vec<String> {
-    let file = jail
-        .place(GUARDED)
-        .and_then(|place| jail.open_file(&place)?.into_bytes(MAX_SETTINGS_BYTES));
-    let Ok(bytes) = file else {
-        return Vec::new();
-    };
-    let (mut section, mut names) = (String::new(), Vec::new());
-    for line in String::from_utf8_lossy(&bytes).lines() {
-        let mut line = line.trim();
-        if let Some((header, rest)) = line.strip_prefix('[').and_then(|it| it.split_once(']')) {
-            section = header.trim().to_ascii_lowercase();
-            line = rest.trim();
-        }
-        if let Some((key, _)) = line.split_once('=') {
-            names.push(format!("{section}.{}", key.trim().to_ascii_lowercase()));
-        }
+    // A command may have left anything under the name.
+    let home = SmallFiles::of(home)?;
+    let max_bytes = text.len() as u64 + 1;
+    if let Ok(Some(found)) = home.read_bytes(FILE, max_bytes)
+        && found == text.as_bytes()
+    {
+        return Ok(());
     }
-    names
+    home.write(FILE, text.as_bytes(), Survival::Writer)
 }
 
 /// Whether what a command wrote says that the settings of a repository could not be written.
@@ -138,55 +113,73 @@ pub(super) fn met_the_guard(written: &str) -> bool {
 /// What a model is told then.
 pub(super) const GUARD: &str = "[this server guards .git/config, because git runs programs that are \
     named there: commands cannot change it, and the repository is not damaged. For one git command \
-    a setting can be given as git -c name=value …, and who commits with git commit --author and \
-    GIT_COMMITTER_NAME and GIT_COMMITTER_EMAIL before it; otherwise tell the person which git command to \
+    a setting can be given as git -c name=value …; otherwise tell the person which git command to \
     run themselves]";
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use samovar_sandbox::Protected;
-
     use super::*;
 
     // proves TL-6
     #[test]
-    fn who_commits_comes_from_the_person_unless_the_repository_has_its_own() {
+    fn who_commits_comes_from_the_person_unless_anything_nearer_says_it() {
         let rows = [
-            ("[core]\n\tbare = false\n", "AN AE CN CE"),
-            ("[user]\n\temail = work@x\n", "AN CN"),
-            ("[User] Name = w\n email=e", ""),
-            ("[author]\nname = w\n", "AE CN CE"),
+            ("", "git", "A \"d\\a <ada@x>"),
+            ("git config user.email work@x", "git", "A \"d\\a <work@x>"),
+            ("", "git -c user.email=once@x", "A \"d\\a <once@x>"),
+            ("", "git -C below", "Below <ada@x>"),
             (
-                "[remote \"user\"]\nname = w\n[users]\nemail=x",
-                "AN AE CN CE",
+                "printf '[user]\nname=I' > i; git config include.path ../i",
+                "git",
+                "I <ada@x>",
+            ),
+            ("", "GIT_AUTHOR_NAME=E git", "E <ada@x>"),
+            (
+                "ln -s ../kept home/.gitconfig.samovar",
+                "git",
+                "A \"d\\a <ada@x>",
+            ),
+            (
+                "printf '[alias]\nvar=!echo' > home/.gitconfig.samovar",
+                "git",
+                "A \"d\\a <ada@x>",
             ),
         ];
-        let identity = vec![
-            ("user.name".to_owned(), "old".to_owned()),
-            ("user.name".to_owned(), "Ada".to_owned()),
-            ("user.email".to_owned(), "ada@x".to_owned()),
+        let identity = [
+            ("user.name", "old"),
+            ("user.name", "A \"d\\a"),
+            ("user.email", "ada@x"),
         ];
-        let short = |name: &str| {
-            format!(
-                "{}{}",
-                &name[4..5],
-                &name[name.rfind('_').unwrap() + 1..][..1]
-            )
-        };
-        for (settings, expected) in rows {
+        let identity = identity.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (before, git, expected) in rows {
             let top = tempfile::tempdir().unwrap();
-            fs::create_dir(top.path().join(".git")).unwrap();
-            fs::write(top.path().join(GUARDED), settings).unwrap();
-            let jail = Jail::open(top.path(), &Protected::default()).unwrap();
-            let found = variables(&identity, &jail);
-            let names: Vec<String> = found.iter().map(|(name, _)| short(name)).collect();
-            assert_eq!(names.join(" "), expected, "{settings}");
-            assert!(
-                found
-                    .iter()
-                    .all(|(_, value)| ["Ada", "ada@x"].contains(&&**value))
+            let home = top.path().join("home");
+            let run = |script: &str| {
+                let ran = Command::new("sh")
+                    .args(["-euc", script])
+                    .current_dir(top.path())
+                    .env("HOME", top.path())
+                    .env(SETTINGS, home.join(FILE))
+                    .output()
+                    .unwrap();
+                assert!(ran.status.success(), "{script}: {ran:?}");
+                String::from_utf8(ran.stdout).unwrap()
+            };
+            run("git init -q; git init -q below; mkdir home; echo kept > kept");
+            run("git -C below config user.name Below");
+            run(before);
+            introduce(&identity.to_vec(), &home).unwrap();
+            let found = run(&format!("{git} var GIT_AUTHOR_IDENT"));
+            assert_eq!(
+                found[..=found.find('>').unwrap()],
+                *expected,
+                "{before}; {git}"
+            );
+            assert_eq!(
+                fs::read_to_string(top.path().join("kept")).unwrap(),
+                "kept\n"
             );
         }
     }

@@ -52,7 +52,9 @@ fn shell(ws: &Path) -> Shell {
             timeout: Duration::from_mins(10),
             limits: Limits::default(),
             env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
-            git: GitSettings::default(),
+            git: GitSettings {
+                env: vec![("HOME".into(), ws.join("../outside/person").into())],
+            },
         })
     };
     let shell = with(Level::Namespaces);

@@ -378,3 +378,29 @@ async fn what_rules_of_a_command_hide_is_not_said_to_be_as_before() {
     assert!(taken.calls.is_empty(), "the call may have left something");
     assert!(all.yard.ws("build/b").exists());
 }
+
+// proves TL-6
+#[tokio::test]
+async fn git_in_a_command_knows_the_person_also_in_a_tainted_session() {
+    let all = commanding(&[]);
+    let person = all.yard.outside("person");
+    fs::create_dir(&person).unwrap();
+    let settings = "[user]\nname = Ada\nemail = ada@x\n";
+    fs::write(person.join(".gitconfig"), settings).unwrap();
+    for tainted in [false, true] {
+        let folder = format!("r{tainted}");
+        let command = format!(
+            "git init -q {folder}; cd {folder}; git commit -q --allow-empty -m x; \
+             git -c user.email=once@x commit -q --allow-empty -m y; git log --format='%an %ae'"
+        );
+        let args = json!({ "command": command });
+        let call = all.yard.call_with("call", "exec", args, &mut |context| {
+            context.tainted = tainted;
+        });
+        let data = call.await.data.unwrap();
+        assert_eq!(
+            data["stdout"], "Ada once@x\nAda ada@x\n",
+            "{tainted}: {data}"
+        );
+    }
+}
