@@ -266,8 +266,8 @@ impl Recorder {
         let objects = self.objects()?;
         let hidden = Self::hidden_before(old, sight, &objects)?;
         let is_alone = known.running.len() == 1 && !known.is_blurred;
-        // Rules that a command made may hide what else it made.
-        let covers_all = super::covers_all(&sight.gaps) && !sight.has_new_rules();
+        // Other rules may hide what else a command made, also where some that showed it are gone.
+        let covers_all = super::covers_all(&sight.gaps) && !sight.has_other_rules();
         for difference in &sight.differences {
             let path = &difference.path;
             // What it was before is not known: it is no change, and no undo removes it.
@@ -316,19 +316,24 @@ impl Recorder {
         Ok(())
     }
 
-    /// What was there and not covered.
+    /// What was there and not covered, as far as it decides about new files: the rules above them.
     fn hidden_before(old: &Index, sight: &Sight, objects: &Objects) -> std::io::Result<Hidden> {
         let mut rules = EarlierRules(HashMap::new());
         if sight.has_other_rules() {
-            let of_old = old.entries.iter().filter(|(path, _)| is_rules(path));
-            for (path, entry) in of_old {
-                let Some(hash) = &entry.hash else { continue };
-                let content = objects.read(hash, ignores::MAX_FILE_BYTES)?;
-                let folder = path.strip_suffix(RULES).unwrap_or(path);
-                let folder = folder.strip_suffix('/').unwrap_or(folder).to_owned();
-                rules
-                    .0
-                    .insert(folder, ignores::parse(&content.unwrap_or_default()));
+            let new = sight.differences.iter().filter(|it| it.before.is_none());
+            let folders = new.flat_map(|it| {
+                let ends = it.path.match_indices('/').map(|(at, _)| at);
+                ends.chain([0]).map(|end| &it.path[..end])
+            });
+            for folder in folders.collect::<HashSet<&str>>() {
+                let above = if folder.is_empty() { "" } else { "/" };
+                let entry = old.entries.get(&format!("{folder}{above}{RULES}"));
+                let Some(hash) = entry.and_then(|entry| entry.hash) else {
+                    continue;
+                };
+                let content = objects.read(&hash, ignores::MAX_FILE_BYTES)?;
+                let parsed = ignores::parse(&content.unwrap_or_default());
+                rules.0.insert(folder.to_owned(), parsed);
             }
         }
         let gaps = old.header.gaps.iter().cloned().collect();
@@ -355,12 +360,6 @@ impl Sight {
             after,
             is_lost,
         });
-    }
-
-    /// Whether there are rules of what is ignored that were not there before.
-    fn has_new_rules(&self) -> bool {
-        let mut new = self.differences.iter().filter(|it| it.after.is_some());
-        new.any(|it| is_rules(&it.path))
     }
 
     /// Whether rules of what is ignored differ.

@@ -96,8 +96,8 @@ impl<'jail> Level<'jail> {
         }
         let rules = has(RULES).filter(|(_, facts)| facts.kind == Kind::File);
         let rules = rules.and_then(|_| folder.read(RULES.as_ref(), ignores::MAX_FILE_BYTES).ok());
-        let rules = rules.map(|(_, bytes)| bytes).unwrap_or_default();
-        scan.rules += rules.len() as u64;
+        let rules = rules.map(|(_, bytes)| bytes);
+        scan.rules += rules.as_ref().map_or(0, |it| it.len() as u64);
         if scan.rules > bounds.rules {
             return Err(Uncovered::Rules(bounds.rules).into());
         }
@@ -105,7 +105,9 @@ impl<'jail> Level<'jail> {
             folder,
             path,
             entries: entries.into_iter(),
-            rules: Some(ignores::parse(&rules)).filter(|rules| !rules.is_empty()),
+            rules: rules
+                .map(|rules| ignores::parse(&rules))
+                .filter(|rules| !rules.is_empty()),
         })
     }
 

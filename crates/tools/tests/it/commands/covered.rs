@@ -371,12 +371,18 @@ async fn a_tainted_session_has_a_home_of_its_own_that_goes_with_it() {
 // proves TL-2
 #[tokio::test]
 async fn what_rules_of_a_command_hide_is_not_said_to_be_as_before() {
-    let mut all = commanding(&[("a", "old")]);
-    let command = "mkdir build; echo build > .gitignore; echo new > build/b";
-    all.run("t", command).await;
-    let taken = all.take_back(&["t"]).await.unwrap();
-    assert!(taken.calls.is_empty(), "the call may have left something");
-    assert!(all.yard.ws("build/b").exists());
+    for command in [
+        "echo build > .gitignore; echo new > build/b",
+        "rm build/.gitignore; echo new > build/b.log",
+    ] {
+        let files = [(".gitignore", "*.log"), ("build/.gitignore", "!b.log")];
+        let mut all = commanding(&files);
+        all.run("t", command).await;
+        let taken = all.take_back(&["t"]).await.unwrap();
+        assert!(taken.calls.is_empty(), "the call may have left something");
+        let left = fs::read_dir(all.yard.ws("build")).unwrap().count();
+        assert_eq!(left, 2, "{command}");
+    }
 }
 
 // proves TL-6
