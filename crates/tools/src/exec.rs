@@ -8,6 +8,7 @@ mod screen;
 mod shell;
 mod written;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,7 +96,13 @@ impl ExecTool {
         }
     }
 
-    fn job(&self, exec: &Exec, found: Found, context: &CallContext) -> Result<Job, String> {
+    /// What is to run, and why it has no home folder that is kept, if it has none.
+    fn job(
+        &self,
+        exec: &Exec,
+        found: Found,
+        context: &CallContext,
+    ) -> Result<(Job, Option<String>), String> {
         if exec.command.len() > MAX_COMMAND_BYTES {
             let most = grouped(MAX_COMMAND_BYTES);
             let why = format!(
@@ -135,7 +142,10 @@ impl ExecTool {
         }
         let git = GIT_ENVIRONMENT.iter();
         env.extend(git.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        let home = self.home(found, context);
+        let (home, homeless) = match self.home(found, context) {
+            Ok(home) => (home, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         if let Some(place) = home.as_ref().and_then(|home| self.introduce(home)) {
             env.retain(|(name, _)| name != git::SETTINGS);
             env.push((git::SETTINGS.to_owned(), place));
@@ -143,7 +153,7 @@ impl ExecTool {
         env.push((CALL_ID.to_owned(), context.key.to_string()));
         let seconds = self.timeout(exec, found).as_secs().max(1);
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        Ok(Job {
+        let job = Job {
             program,
             args: vec!["-c".to_owned(), exec.command.clone()],
             env,
@@ -156,7 +166,8 @@ impl ExecTool {
                 cpu_seconds: seconds.saturating_mul(processors),
                 ..self.shell.settings.limits
             },
-        })
+        };
+        Ok((job, homeless))
     }
 
     /// Where git finds in a home folder who the person is; `None` if that is not known.
@@ -175,8 +186,10 @@ impl ExecTool {
     }
 
     /// The home folder of a command; `None` for one that only reads.
-    fn home(&self, found: Found, context: &CallContext) -> Option<Home> {
-        let homes = self.workspace.homes().filter(|_| !found.reads)?;
+    fn home(&self, found: Found, context: &CallContext) -> io::Result<Option<Home>> {
+        let Some(homes) = self.workspace.homes().filter(|_| !found.reads) else {
+            return Ok(None);
+        };
         // What taints the session with its own output counts as well.
         let is_tainted = context.tainted || found.reaches_out;
         let home = if is_tainted {
@@ -186,7 +199,7 @@ impl ExecTool {
         };
         let why = "a command has no home folder that is kept";
         home.inspect_err(|error| tracing::warn!(%error, "{why}"))
-            .ok()
+            .map(Some)
     }
 
     /// Why a person decides about a command, whatever else is allowed. `reads` is what the operator's

@@ -46,7 +46,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
     };
     let caller = context.clone();
     let started = task::spawn_blocking(move || start(&tool, &exec, found, &caller));
-    let (running, recording) = match started.await {
+    let (running, recording, homeless) = match started.await {
         Ok(Ok(started)) => started,
         Ok(Err(why)) => return Outcome::failed(why),
         Err(error) => return unwatched(&error),
@@ -94,7 +94,11 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
     stopper.recorded = None;
     match ended {
         Ok((Ok(finish), written, recorded)) => {
-            let told = written.outcome(&finish, is_late.then_some(timeout));
+            let mut told = written.outcome(&finish, is_late.then_some(timeout));
+            if let Some(why) = homeless {
+                let home = "the home folder was an empty one for this command alone";
+                told.text += &format!("\n[{home}: {why}]");
+            }
             with_changes(told, recorded, found.reads)
         }
         Ok((Err(error), ..)) => unknown(&format!("the command was lost: {error}")),
@@ -119,9 +123,9 @@ fn start(
     exec: &Exec,
     found: Found,
     context: &CallContext,
-) -> Result<(Running, Option<Recording>), String> {
+) -> Result<(Running, Option<Recording>, Option<String>), String> {
     let cages = tool.shell.check().map_err(|why| off(&why))?;
-    let job = tool.job(exec, found, context)?;
+    let (job, homeless) = tool.job(exec, found, context)?;
     let recorder = tool.workspace.recorder().filter(|_| job.writes);
     let (recording, looked) = match recorder {
         Some(recorder) => recorder.begin(
@@ -143,7 +147,7 @@ fn start(
         });
     }
     let running = cages.start(job).map_err(|error| unstarted(&error))?;
-    Ok((running, recording))
+    Ok((running, recording, homeless))
 }
 
 /// The outcome with what the command changed.

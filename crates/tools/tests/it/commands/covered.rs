@@ -410,3 +410,16 @@ async fn git_in_a_command_knows_the_person_also_in_a_tainted_session() {
         );
     }
 }
+
+// proves TL-6
+#[tokio::test]
+async fn a_command_whose_home_cannot_be_used_says_so() {
+    let mut all = commanding(&[]);
+    fs::write(all.yard.ws("data/home"), "").unwrap();
+    for (command, is_told) in [("touch ~/x", true), ("ls", false)] {
+        let outcome = all.call("t", "exec", json!({ "command": command })).await;
+        assert_eq!(outcome.status, Status::Done, "{}", outcome.text);
+        let told = outcome.text.contains("[the home folder was an empty one");
+        assert_eq!(told, is_told, "{}", outcome.text);
+    }
+}
