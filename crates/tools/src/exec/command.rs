@@ -97,7 +97,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
             let mut told = written.outcome(&finish, is_late.then_some(timeout));
             if let Some(why) = homeless {
                 let home = "the home folder was an empty one for this command alone";
-                told.text += &format!("\n[{home}: {why}]");
+                told.text = format!("{}\n[{home}: {why}]", told.text);
             }
             with_changes(told, recorded, found.reads)
         }

@@ -86,13 +86,12 @@ impl GitSettings {
 
 /// Writes who the person is into a home folder of commands.
 pub(super) fn introduce(identity: &Identity, home: &Path) -> io::Result<()> {
-    let mut text = "[user]\n".to_owned();
-    for (name, value) in identity {
+    let lines = identity.iter().map(|(name, value)| {
         let key = name.rsplit('.').next().unwrap_or(name);
         let value = value.replace('\\', "\\\\").replace('"', "\\\"");
-        let value = value.replace('\n', "\\n");
-        text += &format!("\t{key} = \"{value}\"\n");
-    }
+        format!("\t{key} = \"{}\"\n", value.replace('\n', "\\n"))
+    });
+    let text = format!("[user]\n{}", lines.collect::<String>());
     // A command may have left anything under the name.
     let home = SmallFiles::of(home)?;
     let max_bytes = text.len() as u64 + 1;
