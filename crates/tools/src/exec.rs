@@ -142,10 +142,9 @@ impl ExecTool {
         }
         let git = GIT_ENVIRONMENT.iter();
         env.extend(git.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        let (home, homeless) = match self.home(found, context) {
-            Ok(home) => (home, None),
-            Err(error) => (None, Some(error.to_string())),
-        };
+        let home = self.home(found, context);
+        let homeless = home.as_ref().err().map(ToString::to_string);
+        let home = home.ok().flatten();
         if let Some(place) = home.as_ref().and_then(|home| self.introduce(home)) {
             env.retain(|(name, _)| name != git::SETTINGS);
             env.push((git::SETTINGS.to_owned(), place));
@@ -170,7 +169,7 @@ impl ExecTool {
         Ok((job, homeless))
     }
 
-    /// Where git finds in a home folder who the person is; `None` if that is not known.
+    /// The file of a home folder that tells git the person's name; `None` if it has no name.
     fn introduce(&self, home: &Home) -> Option<String> {
         let identity = self.shell.identity();
         if identity.is_empty() {
