@@ -185,7 +185,7 @@ impl Chat {
         self.lines.is_terminal().then(Hushed::begin)
     }
 
-    /// What was typed in the meantime stands in the next line.
+    /// What was typed in the meantime is kept for the next line.
     fn listen_again(&mut self, hushed: Option<Hushed>) {
         if hushed.is_some() {
             self.lines.offer(self.talk.typed_ahead().trim_end());

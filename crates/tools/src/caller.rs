@@ -48,7 +48,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Ends a call that is no longer wanted; nobody reads the reason.
+    /// Ends a call that is no longer wanted; its result is discarded.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.is_set() {
             return Err("the call was stopped".into());

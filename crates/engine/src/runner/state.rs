@@ -25,7 +25,7 @@ pub(crate) struct FinishedRun {
     pub(crate) transcript: Transcript,
     /// What was sent to the turn and not read.
     pub(crate) leftover: Vec<Input>,
-    /// Whether it is over because somebody stopped it.
+    /// Whether it ended because it was stopped.
     pub(crate) was_stopped: bool,
     pub(crate) how: RunEnd,
     /// What a child in the background has left.
@@ -37,9 +37,9 @@ pub(crate) struct FinishedRun {
 pub(crate) enum RunEnd {
     /// The turn is over.
     Finished,
-    /// Everything that is open is open on somebody outside.
+    /// Every open call waits for an answer from outside.
     Parked,
-    /// The server stops, and the next start goes on with it.
+    /// The server stops; the next start resumes it.
     Left,
     /// An event could not be kept; the log knows less than the turn did.
     Broken(Broken),
@@ -78,7 +78,7 @@ pub(crate) struct Runner {
     pub(crate) pending: Vec<Draft>,
     /// Who is told once the turn's end is kept.
     pub(crate) stopped_for: Vec<Reply>,
-    /// Whether somebody has stopped it.
+    /// Whether it was stopped.
     pub(crate) stop: Stop,
     /// Whether it is to be stopped once its children are over: nothing of it begins any more.
     pub(crate) is_stopping: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Runner {
     pub(crate) is_waiting: bool,
 }
 
-/// What a turn needs that goes on after a stop of the server.
+/// What a turn needs that resumes after a stop of the server.
 pub(crate) struct Continuation {
     /// How many times it went on in a row, this one included.
     pub(crate) in_a_row: u32,

@@ -228,7 +228,7 @@ impl AgentState {
             }
             other => match other.group() {
                 MessageGroup::Relay | MessageGroup::ToHost | MessageGroup::ToAgents => {
-                    tracing::debug!(kind = other.as_str(), "nobody asked for that");
+                    tracing::debug!(kind = other.as_str(), "an unexpected message");
                     FollowUp::None
                 }
             },

@@ -28,7 +28,7 @@ pub(super) enum InputLine {
     Said(String),
     /// Nothing.
     Empty,
-    /// The line was broken off; what stood in it stands in the next one.
+    /// The line was broken off; the next one begins with its text.
     Broken,
     /// There will be no more.
     End,

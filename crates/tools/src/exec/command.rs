@@ -106,7 +106,7 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
     }
 }
 
-/// Shows again and again that the server lives, so that a start after a kill can tell what the command did
+/// Shows twice a second that the server lives, so that a start after a kill can tell what the command did
 /// from what was done later.
 async fn show_life(workspace: &Workspace) -> Infallible {
     loop {
