@@ -30,6 +30,10 @@ pub struct CustomTool {
     /// What a call does to the world; by default `unsafe`.
     #[schemars(with = "Effect", example = &"read", extend("x-widens" = true))]
     pub effect: Option<Effect>,
+    /// Whether it passes nothing on, and its answers are your own text, so that they do not count as
+    /// text from outside; by default false.
+    #[schemars(with = "bool", example = true, extend("x-widens" = true))]
+    pub closed: Option<bool>,
 }
 
 /// What a tool does to the world.

@@ -52,8 +52,10 @@ pub struct CallFacts {
 pub enum OutsideText {
     /// Any text.
     Plain,
-    /// The results of a search. An address that is a line of its own was found by it.
+    /// The results of a search: `results`, each with its `url`, in the outcome's data.
     Search,
+    /// A page: the addresses in its text are its links.
+    Page,
 }
 
 /// Where a call can send data to, so that in a tainted session a person is asked first (TL-10).
@@ -61,8 +63,10 @@ pub enum OutsideText {
 pub enum Sends {
     /// Anywhere.
     Anywhere,
-    /// To the host of this address only.
-    ToHostOf(String),
+    /// To the host of this address only, and nothing but the address.
+    Address(String),
+    /// To the search service, which gets the query.
+    Query,
 }
 
 /// The reasons for which a call needs approval, or is refused, below [`Approval::Auto`]. Each
@@ -148,6 +152,9 @@ pub struct ToolSpec {
     pub asks: Option<Asks>,
     /// Where it comes from.
     pub origin: Origin,
+    /// Whether its owner declares that it passes nothing on and that its answers are the owner's own
+    /// text, of a tool that is no part of the server (AS-26).
+    pub closed: bool,
     /// The most time that a call may take.
     pub timeout: Duration,
     /// Whether its calls run alone or in parallel.

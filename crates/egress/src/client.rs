@@ -36,8 +36,6 @@ const FOR_EVERYBODY: [HeaderName; 4] = [
 #[derive(Clone)]
 pub struct Client {
     connector: Arc<Connector>,
-    /// Whether it follows no redirect to another host.
-    stays: bool,
 }
 
 /// What is asked.
@@ -104,10 +102,7 @@ impl Client {
         dialer: Arc<dyn Dial>,
     ) -> Self {
         let connector = Arc::new(Connector::new(resolver, dialer, allowed));
-        Self {
-            connector,
-            stays: false,
-        }
+        Self { connector }
     }
 
     /// The same client for an address that the operator configured: its host may be asked at its
@@ -115,16 +110,7 @@ impl Client {
     #[must_use]
     pub fn trusting(&self, target: &Target) -> Self {
         let connector = Arc::new(self.connector.trusting(target));
-        Self { connector, ..*self }
-    }
-
-    /// The same client that follows no redirect to another host ([`Problem::LeadsElsewhere`]).
-    #[must_use]
-    pub fn staying(&self) -> Self {
-        Self {
-            connector: self.connector.clone(),
-            stays: true,
-        }
+        Self { connector }
     }
 
     /// Whether a request to an address would be allowed now, for a caller that wants to keep it. A
@@ -187,9 +173,6 @@ impl Client {
             let response = sender.send_request(message).await;
             let response = response.map_err(|error| broken(&error).after_sending())?;
             match next(&request, &response)? {
-                Some(target) if self.stays && !request.target.is_same_host(&target) => {
-                    return Err(Problem::LeadsElsewhere(target).before_sending());
-                }
                 Some(target) => request = redirected(request, target),
                 None => return answer(request.target, response, bounds).await,
             }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use samovar_locale as locale;
 
-use crate::target::{Target, TargetError};
+use crate::target::TargetError;
 
 /// Why there is no answer, and whether the request may have had an effect.
 #[derive(Debug, thiserror::Error)]
@@ -72,9 +72,6 @@ pub enum Problem {
     /// Redirects led on and on.
     #[error("{}", locale::egress::redirects(.0))]
     Redirects(usize),
-    /// A redirect led to another host, and none is followed there.
-    #[error("{}", locale::egress::leads_elsewhere(.0))]
-    LeadsElsewhere(Target),
     /// The body is of a type that was not asked for.
     #[error("{}", locale::egress::content_type(.status, locale::quoted(.found)))]
     ContentType {

@@ -122,15 +122,6 @@ impl Target {
         self.0.as_str()
     }
 
-    /// Whether both have the same host, whatever its port, with `www.` or without.
-    pub(crate) fn is_same_host(&self, other: &Self) -> bool {
-        let bare = |target: &Self| {
-            let host = target.host();
-            host.strip_prefix("www.").unwrap_or(host).to_owned()
-        };
-        bare(self) == bare(other)
-    }
-
     /// Whether what is told the one may be told the other.
     pub(crate) fn is_same_origin(&self, other: &Self) -> bool {
         self.0.origin() == other.0.origin()

@@ -61,6 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         effect: Effect::Verifiable,
         asks: Some(Asks::because("changes files")),
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

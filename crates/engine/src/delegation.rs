@@ -476,6 +476,7 @@ fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) ->
         effect: Effect::Verifiable,
         asks: None,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: samovar_core::tool::DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Child,

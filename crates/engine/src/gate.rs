@@ -35,9 +35,17 @@ pub struct Subject<'a> {
     pub facts: Option<&'a CallFacts>,
     /// What the person is doing, as in [`AgentMode`](samovar_core::AgentMode).
     pub mode: Option<&'a str>,
-    /// Why a person decides about it after the session has read text from outside, at every level
-    /// (TL-10); follows the tool's name.
-    pub spreads: Option<&'a str>,
+    /// Why a person decides about it after the session has read text from outside (TL-10).
+    pub spreads: Option<Spreads>,
+}
+
+/// What a call could do with text from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spreads {
+    /// Follows the tool's name.
+    pub why: &'static str,
+    /// Whether [`Approval::Auto`] lets it through all the same.
+    pub runs_at_auto: bool,
 }
 
 /// What people and the configuration have said before about calls like this one.
@@ -97,12 +105,27 @@ fn by_level(level: Approval, subject: &Subject<'_>) -> Verdict {
             }
             Approval::Auto | Approval::Supervised => Verdict::Ask(format!("{name} {why}")),
         },
-        _ if let Some(why) = subject.spreads => Verdict::Ask(format!(
-            "{name} {why}, and this session has read text from outside"
-        )),
+        _ if let Some(spreads) = subject.spreads
+            && !(spreads.runs_at_auto && level == Approval::Auto) =>
+        {
+            let (why, cure) = (spreads.why, cure(spec));
+            Verdict::Ask(format!(
+                "{name} {why}, and this session has read text from outside{cure}"
+            ))
+        }
         (Approval::Auto | Approval::ReadOnly, _) | (_, None) => Verdict::Allow(None),
         (Approval::Supervised, Some(asks)) => Verdict::Ask(format!("{name} {}", asks.supervised)),
     }
+}
+
+/// The declaration that ends such questions about a tool of the owner's for good (AS-26).
+fn cure(spec: &ToolSpec) -> String {
+    let declare = match spec.origin {
+        Origin::BuiltIn => return String::new(),
+        Origin::Configuration => format!("tools.custom.{}.closed = true", spec.name),
+        Origin::Registered => "`samovar tools add` with --closed".to_owned(),
+    };
+    format!("; if it passes nothing on and its answers are your own text, declare that: {declare}")
 }
 
 /// On which grounds a person has allowed the call already, if they did.
@@ -118,15 +141,15 @@ fn granted(subject: &Subject<'_>, known: &Known<'_>) -> Option<Grounds> {
 
 /// What a person can allow together with a call: the calls of the same tool in the same folder, with
 /// the same programs. `None` for a file that instructs agents, for a command whose programs can run any
-/// other, and for a host that is asked about because of what the session has read: each is decided by
-/// itself.
+/// other, and for an address that is asked about because of what the session has read: each is decided
+/// by itself.
 pub fn grant(subject: &Subject<'_>) -> Option<Grant> {
     if subject.reach.is_some_and(|reach| reach.instructs) {
         return None;
     }
-    // A person who allows one host has not allowed every other.
-    let to_any_host = |facts: &CallFacts| matches!(facts.sends, Some(Sends::ToHostOf(_)));
-    if subject.spreads.is_some() && subject.facts.is_some_and(to_any_host) {
+    // A person who allows one address has not allowed every other.
+    let to_an_address = |facts: &CallFacts| matches!(facts.sends, Some(Sends::Address(_)));
+    if subject.spreads.is_some() && subject.facts.is_some_and(to_an_address) {
         return None;
     }
     let programs = match subject.facts {
@@ -218,6 +241,7 @@ mod tests {
             effect,
             asks,
             origin: Origin::BuiltIn,
+            closed: false,
             timeout: DEFAULT_TIMEOUT,
             sharing: Sharing::Parallel,
             closer: Closer::Tool,
@@ -293,19 +317,25 @@ mod tests {
             sends: true,
             ..allow.clone()
         };
-        let (network, none) = (Some("would use the network"), None);
-        let outside = Some("can send data out");
+        let network = Some("would use the network");
+        let spreads = |runs_at_auto| Spreads {
+            why: "can send data out",
+            runs_at_auto,
+        };
+        let (outside, query) = (Some(spreads(false)), Some(spreads(true)));
         // What it insists on, what it could spread, the rules, and what becomes of it at each level.
         let rows = [
-            (network, none, plain.clone(), "aad"),
-            (network, none, vec![allow.clone()], "aad"),
-            (network, none, vec![sends.clone()], "rrd"),
-            (network, none, vec![allow.clone(), sends.clone()], "rrd"),
-            (network, none, vec![sends.clone(), deny.clone()], "ddd"),
-            (none, outside, plain.clone(), "aaa"),
-            (none, outside, vec![allow.clone()], "aaa"),
-            (none, outside, vec![sends.clone()], "rrr"),
-            (none, none, plain, "rrr"),
+            (network, None, plain.clone(), "aad"),
+            (network, None, vec![allow.clone()], "aad"),
+            (network, None, vec![sends.clone()], "rrd"),
+            (network, None, vec![allow.clone(), sends.clone()], "rrd"),
+            (network, None, vec![sends.clone(), deny.clone()], "ddd"),
+            (None, outside, plain.clone(), "aaa"),
+            (None, outside, vec![allow.clone()], "aaa"),
+            (None, outside, vec![sends.clone()], "rrr"),
+            (None, query, plain.clone(), "raa"),
+            (None, query, vec![sends.clone()], "rrr"),
+            (None, None, plain, "rrr"),
         ];
         let reads = spec(None, Effect::Read);
         for (insists, spreads, rules, expected) in rows {

@@ -160,6 +160,7 @@ mod tests {
             effect: Effect::Unsafe,
             asks: None,
             origin: Origin::BuiltIn,
+            closed: false,
             timeout: DEFAULT_TIMEOUT,
             sharing: Sharing::Exclusive,
             closer: Closer::Tool,

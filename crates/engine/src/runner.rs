@@ -72,6 +72,9 @@ impl Runner {
     }
 
     async fn drive(&mut self) -> Result<RunEnd, Broken> {
+        if self.agent.depth() == 0 {
+            self.session.taint.begin_turn();
+        }
         self.taint_by_tabs();
         if self.continuation.is_some() {
             self.take_up().await?;

@@ -1,25 +1,34 @@
-//! What a session has read from outside, and the hosts that a person or a search has named to it (TL-10).
+//! What a session has read from outside, and the addresses that may be fetched unasked all the same:
+//! those that a person gave, a search found, or a page that was read links to (TL-10).
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod addresses;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{Outcome, Part, Role};
+use samovar_core::{Outcome, OutsideText, Part, Role, Status};
 use serde_json::Value;
-use url::Url;
 
+use self::addresses::{Key, key, written_out};
 use crate::context::Transcript;
 use crate::toolbox::CurrentTools;
 
-/// The most hosts that a session remembers; a fetch of another asks.
-const MAX_NAMED: usize = 1024;
-/// How much of a message is searched for hosts, in bytes.
+/// The most addresses of a person and of searches that a session remembers, the newest.
+const MAX_GIVEN: usize = 1024;
+/// The most links of pages that it remembers, the newest.
+const MAX_LINKS: usize = 4096;
+/// How many links of pages may be followed unasked in a turn and those below it: which of them a
+/// model chooses can tell something.
+const MAX_FOLLOWED: usize = 10;
+/// How much of a message is searched for addresses, in bytes.
 const MAX_SEARCHED: usize = 64 * 1024;
-/// Endings of files that are also top-level domains: a file that a person mentions names no host.
-const ENDINGS_OF_FILES: &[&str] = &[
-    "ai", "am", "as", "bz", "cab", "cc", "cfd", "do", "in", "inc", "java", "la", "md", "mk", "ml",
-    "mm", "mov", "pl", "pm", "ps", "pub", "py", "rs", "sh", "so", "st", "tf", "zip",
-];
+/// What a search that ran after text from outside says in its data, and when a person allowed it.
+const AFTER_OUTSIDE: &str = "afterOutsideText";
+const ALLOWED: &str = "allowed";
+const UNASKED: &str = "unasked";
 
 /// What a session has read from outside. Its turns and those of its sub-agents share it.
 #[derive(Debug, Default)]
@@ -27,7 +36,30 @@ pub(crate) struct Taint {
     is_tainted: AtomicBool,
     /// Whether the log says so, too.
     is_kept: AtomicBool,
-    named: Mutex<BTreeSet<String>>,
+    /// Whether a person allowed a search after that.
+    may_search: AtomicBool,
+    followed: AtomicUsize,
+    known: Mutex<Known>,
+}
+
+/// Addresses, the oldest first.
+#[derive(Debug, Default)]
+struct Known {
+    given: VecDeque<Key>,
+    links: VecDeque<Key>,
+}
+
+/// Whether a fetch of an address may run unasked in a tainted session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// A person gave it, or a search found it.
+    Given,
+    /// A page that was read links to it.
+    Linked,
+    /// The same, and the turn has followed as many links as it may.
+    LinkedTooMany,
+    /// Whoever asks for it may have made it up.
+    Unknown,
 }
 
 impl Taint {
@@ -48,27 +80,63 @@ impl Taint {
         self.is_kept.fetch_or(is_tainted, Ordering::Relaxed);
     }
 
-    /// Notes the host of an address that a person allows.
-    pub(crate) fn name(&self, address: &str) {
-        self.add(host_of(address).into_iter());
+    /// A turn of the session itself begins.
+    pub(crate) fn begin_turn(&self) {
+        self.followed.store(0, Ordering::Relaxed);
     }
 
-    /// Notes the hosts that a person names.
+    /// Notes the address that a person allows.
+    pub(crate) fn give(&self, address: &str) {
+        self.known().give(key(address));
+    }
+
+    /// Notes the addresses in what a person says.
     pub(crate) fn hear(&self, text: &str) {
         let end = text.floor_char_boundary(MAX_SEARCHED);
-        self.add(hosts_in(&text[..end]));
+        let text = &text[..end];
+        let found = written_out(text).chain(addresses::hosts_in(text));
+        self.known().give(found);
     }
 
-    /// Notes the hosts of what a search has found.
-    pub(crate) fn find(&self, found: &Outcome) {
-        let results = found.data.as_ref().and_then(|data| data.get("results"));
-        let results = results.and_then(Value::as_array).into_iter().flatten();
-        let addresses = results.filter_map(|result| result.get("url")?.as_str());
-        self.add(addresses.filter_map(host_of));
+    /// Notes that a call which fetches this address runs.
+    pub(crate) fn follow(&self, address: &str) {
+        if self.is_tainted() && self.standing(address) == Standing::Linked {
+            self.followed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    /// Notes what a conversation names: the person in what they said to the session's own agent, and the
-    /// searches of any agent.
+    /// Whether a search may run without a question.
+    pub(crate) fn may_search(&self) -> bool {
+        !self.is_tainted() || self.may_search.load(Ordering::Relaxed)
+    }
+
+    /// Notes the addresses in a result from outside: what a search found that ran before any such text
+    /// or was allowed by a person, and the links of a page.
+    pub(crate) fn read(&self, text: OutsideText, outcome: &Outcome) {
+        if outcome.status != Status::Done {
+            return;
+        }
+        match text {
+            OutsideText::Plain => {}
+            OutsideText::Page => self.known().link(written_out(&outcome.text)),
+            OutsideText::Search => {
+                let data = outcome.data.as_ref();
+                let after = data.and_then(|data| data.get(AFTER_OUTSIDE)?.as_str());
+                match after {
+                    Some(ALLOWED) => self.may_search.store(true, Ordering::Relaxed),
+                    Some(_) => return,
+                    None => {}
+                }
+                let results = data.and_then(|data| data.get("results"));
+                let results = results.and_then(Value::as_array).into_iter().flatten();
+                let found = results.filter_map(|result| key(result.get("url")?.as_str()?));
+                self.known().give(found);
+            }
+        }
+    }
+
+    /// Notes what a conversation names: the person in what they said to the session's own agent, and
+    /// the searches and pages of any agent.
     pub(crate) fn recall(&self, conversation: &Transcript, is_own: bool, tools: &CurrentTools) {
         for message in conversation.messages() {
             if message.role == Role::User && is_own {
@@ -76,174 +144,63 @@ impl Taint {
             }
             for part in &message.parts {
                 if let Part::Outcome { name, outcome, .. } = part
-                    && tools.searches(name)
+                    && let Some(text) = tools.outside(name)
                 {
-                    self.find(outcome);
+                    self.read(text, outcome);
                 }
             }
         }
     }
 
-    /// Whether the host of an address was named.
-    pub(crate) fn has_named(&self, address: &str) -> bool {
-        host_of(address).is_some_and(|host| self.named().contains(&host))
-    }
-
-    fn add(&self, hosts: impl Iterator<Item = String>) {
-        let mut named = self.named();
-        for host in hosts {
-            if named.len() >= MAX_NAMED {
-                return;
-            }
-            named.insert(host);
+    /// How well an address is known.
+    pub(crate) fn standing(&self, address: &str) -> Standing {
+        let Some(key) = key(address) else {
+            return Standing::Unknown;
+        };
+        let known = self.known();
+        if known.given.contains(&key) {
+            Standing::Given
+        } else if !known.links.contains(&key) {
+            Standing::Unknown
+        } else if self.followed.load(Ordering::Relaxed) < MAX_FOLLOWED {
+            Standing::Linked
+        } else {
+            Standing::LinkedTooMany
         }
     }
 
-    fn named(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The host of an address, in one spelling.
-fn host_of(address: &str) -> Option<String> {
-    let url = Url::parse(address.trim()).ok()?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return None;
+impl Known {
+    fn give(&mut self, found: impl IntoIterator<Item = Key>) {
+        add(&mut self.given, MAX_GIVEN, found);
     }
-    let host = url.host_str()?.trim_end_matches('.');
-    Some(host.strip_prefix("www.").unwrap_or(host).to_owned())
+
+    fn link(&mut self, found: impl IntoIterator<Item = Key>) {
+        add(&mut self.links, MAX_LINKS, found);
+    }
 }
 
-/// The hosts that a text names: in addresses, and alone (`example.com`), but not in file names and e-mail
-/// addresses.
-fn hosts_in(text: &str) -> impl Iterator<Item = String> {
-    let ends = |c: char| c.is_whitespace() || "\"'`<>(){},;|*".contains(c);
-    text.split(ends).filter_map(|word| {
-        if let Some((before, after)) = word.split_once("://") {
-            let secure = before.to_ascii_lowercase().ends_with("https");
-            let scheme = if secure { "https" } else { "http" };
-            return host_of(&format!("{scheme}://{after}"));
+fn add(known: &mut VecDeque<Key>, most: usize, found: impl IntoIterator<Item = Key>) {
+    for key in found {
+        if known.contains(&key) {
+            continue;
         }
-        let word = word.trim_end_matches(['.', ':', '!', '?']);
-        let end = word.find(['/', ':', '?', '#']).unwrap_or(word.len());
-        let bare = &word[..end];
-        let (_, ending) = bare.rsplit_once('.')?;
-        let ending = ending.to_lowercase();
-        let is_domain = ending.chars().count() >= 2
-            && ending.chars().all(char::is_alphabetic)
-            && !ENDINGS_OF_FILES.contains(&ending.as_str());
-        (is_domain && !bare.contains('@')).then(|| host_of(&format!("http://{bare}")))?
-    })
+        if known.len() >= most {
+            known.pop_front();
+        }
+        known.push_back(key);
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    // proves TL-10
-    #[test]
-    fn a_host_is_named_by_an_address_or_its_name_and_by_nothing_that_looks_alike() {
-        for (said, fetched, is_named) in [
-            (
-                "read https://example.com/a",
-                "https://example.com/b?c=d",
-                true,
-            ),
-            (
-                "read https://example.com/a",
-                "http://www.example.com:8080/",
-                true,
-            ),
-            (
-                "what is new on www.Example.com?",
-                "https://example.com",
-                true,
-            ),
-            ("look at example.com.", "https://example.com./", true),
-            (
-                "(see `http://127.0.0.1:8000/x`)",
-                "http://127.0.0.1:9000/",
-                true,
-            ),
-            ("HTTPS://EXAMPLE.COM", "https://example.com", true),
-            (
-                "öffne münchen.example",
-                "https://xn--mnchen-3ya.example/",
-                true,
-            ),
-            ("<http://[::1]:80/>", "http://[::1]/", true),
-            ("read https://example.com/a", "https://evil.example", false),
-            ("read https://example.com/a", "https://a.example.com", false),
-            (
-                "read https://example.com/a",
-                "https://example.com.evil.net",
-                false,
-            ),
-            (
-                "read https://example.com/?to=https://evil.net",
-                "https://evil.net",
-                false,
-            ),
-            (
-                "https://example.com@evil.net/",
-                "https://example.com/",
-                false,
-            ),
-            ("write to me@example.com", "https://example.com", false),
-            ("mend main.rs and README.md", "https://main.rs/", false),
-            ("mend main.rs and README.md", "https://readme.md/", false),
-            ("mend main.tf and Makefile.am", "https://main.tf/", false),
-            ("of 3.14 and v1.2", "https://3.14", false),
-            ("example.com", "ftp://example.com", false),
-            ("", "https://example.com", false),
-        ] {
-            let taint = Taint::default();
-            taint.hear(said);
-            assert_eq!(taint.has_named(fetched), is_named, "{said:?} {fetched:?}");
-        }
-    }
-
-    // proves TL-10
-    #[test]
-    fn a_search_names_its_results_and_not_what_stands_in_their_text() {
-        let taint = Taint::default();
-        let results = json!([{"title": "https://title.net", "url": "https://found.net/x",
-            "snippet": "see https://evil.net"}]);
-        let found = Outcome::done("1. https://text.net").with_data(json!({"results": results}));
-        taint.find(&found);
-        taint.find(&Outcome::done("https://text.net"));
-        let is_named = |host: &str| taint.has_named(&format!("https://{host}/"));
-        assert!(is_named("found.net"));
-        for host in ["title.net", "evil.net", "text.net"] {
-            assert!(!is_named(host), "{host}");
-        }
-    }
-
-    // proves TL-10
-    #[test]
-    fn the_log_is_told_until_it_knows_and_an_allowed_address_names_its_host_alone() {
-        let taint = Taint::default();
-        assert!(taint.taint());
-        assert!(taint.taint(), "what was noted may have been dropped");
-        taint.keep(true);
-        taint.keep(false);
-        assert!(!taint.taint() && taint.is_tainted());
-
-        taint.name("https://ok.example/a,evil.net/(https://worse.net/)");
-        let named = |host: &str| taint.has_named(&format!("https://{host}/"));
-        assert_eq!(
-            ["ok.example", "evil.net", "worse.net"].map(named),
-            [true, false, false]
-        );
-    }
-
-    #[test]
-    fn what_is_remembered_has_a_bound() {
-        let taint = Taint::default();
-        for at in 0..2 * MAX_NAMED {
-            taint.hear(&format!("h{at}.example"));
-        }
-        assert_eq!(taint.named().len(), MAX_NAMED);
+/// Says in the result of a search that text from outside was there before it, and whether a person
+/// allowed it all the same: the log is all that a later start knows.
+pub(crate) fn mark_search(outcome: &mut Outcome, is_allowed: bool) {
+    if let Some(Value::Object(data)) = &mut outcome.data {
+        let how = if is_allowed { ALLOWED } else { UNASKED };
+        data.insert(AFTER_OUTSIDE.to_owned(), Value::from(how));
     }
 }

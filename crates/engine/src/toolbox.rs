@@ -237,13 +237,13 @@ impl CurrentTools {
         self.tools.contains_key(name)
     }
 
-    /// Whether the tool of this name searches, so that the addresses in its results count as named.
-    pub(crate) fn searches(&self, name: &str) -> bool {
+    /// What the results of the tool of this name hold from outside, whatever it is called with.
+    pub(crate) fn outside(&self, name: &str) -> Option<OutsideText> {
         let (tool, id) = (self.tools.get(name), CallId::new("any").ok());
         let facts = tool
             .zip(id)
             .and_then(|(tool, id)| tool.toolset.facts(&ToolCall::new(id, name, Value::Null)));
-        facts.and_then(|facts| facts.outside) == Some(OutsideText::Search)
+        facts?.outside
     }
 
     /// Examines a call: finds its tool among those that an agent has, mends and checks the arguments,

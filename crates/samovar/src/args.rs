@@ -366,6 +366,8 @@ pub(crate) struct AddTool {
         value_parser = |typed: &str| whole(typed, 1_u32, 3_600),
     )]
     pub(crate) timeout: Option<u32>,
+    #[arg(long, help = help::tool_closed())]
+    pub(crate) closed: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

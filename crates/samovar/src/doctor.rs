@@ -96,6 +96,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.push(workspace(found));
     findings.extend(instructions(found));
     findings.extend(hooks::examine(found).await);
+    findings.extend(hooks::closed(found));
     findings.push(hooks::search(found));
     findings.extend(sandbox::examine(found).await);
     findings.extend(sandbox::undo(found).await);

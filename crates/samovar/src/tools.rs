@@ -113,6 +113,7 @@ async fn register(add: AddTool) -> Result<Exit, Failure> {
         client: add.client,
         effect: add.effect.map(Into::into),
         timeout: add.timeout,
+        closed: add.closed,
     };
     // The same name again replaces it by the same.
     let asked = async |client: &Client| client.post("/api/tools", &params).await;
@@ -125,11 +126,15 @@ async fn register(add: AddTool) -> Result<Exit, Failure> {
 
 /// A tool, with a line for each thing that is known of it.
 fn shown(tool: &ToolInfo) -> String {
-    let rows = [
+    let mut rows = vec![
         vec![text::tools::name().to_owned(), tool.name.clone()],
         vec![text::tools::origin().to_owned(), word(&tool.origin)],
         vec![text::tools::effect().to_owned(), word(&tool.effect)],
     ];
+    if tool.closed {
+        let what = text::tools::closed_means().to_owned();
+        rows.push(vec![text::tools::closed().to_owned(), what]);
+    }
     let schema = serde_json::to_string_pretty(&tool.parameters).unwrap_or_default();
     format!("{}\n{}\n\n{schema}\n", table(&rows), tool.description)
 }

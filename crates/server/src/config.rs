@@ -158,6 +158,8 @@ pub struct ConfiguredTool {
     pub url: String,
     /// What it does to the world.
     pub effect: Effect,
+    /// As in [`ToolSpec::closed`](samovar_core::ToolSpec).
+    pub closed: bool,
     /// How long one call may run.
     pub timeout: Duration,
 }

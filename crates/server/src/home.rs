@@ -335,6 +335,20 @@ impl Home {
             .map_err(|source| OpenError::Rules { dir: dir(), source })
     }
 
+    /// The names of the tools that are declared closed, by the configuration and in the data directory
+    /// (AS-26). Of a list that cannot be read, [`Home::try_tokens`] says why.
+    pub fn closed_tools(config: &Config) -> Vec<String> {
+        let files = SmallFiles::of(&config.data_dir);
+        let registered = files.and_then(|files| registered::kept(&files));
+        let registered = registered.unwrap_or_default().into_iter();
+        let registered = registered.filter_map(|tool| tool.closed.then_some(tool.name));
+        let configured = config.tools.iter().filter(|tool| tool.closed);
+        configured
+            .map(|tool| tool.name.clone())
+            .chain(registered)
+            .collect()
+    }
+
     /// Whether tools could work in the workspace. A data directory that is not there yet need not be
     /// hidden from them.
     ///

@@ -201,6 +201,7 @@ impl RegisteredTools {
             effect,
             timeout: Duration::from_secs(seconds.into()),
             origin: Origin::Registered,
+            closed: params.closed,
         };
         declared
             .check()
@@ -227,6 +228,7 @@ impl RegisteredTools {
             effect: tool.effect,
             timeout: tool.timeout,
             origin: Origin::Configuration,
+            closed: tool.closed,
         };
         declared
             .check()
@@ -250,6 +252,7 @@ impl ConfiguredTool {
             url: url.to_owned(),
             effect: Effect::Unsafe,
             timeout: Duration::from_secs(DEFAULT_TIMEOUT_SECONDS.into()),
+            closed: false,
         }
     }
 

@@ -31,6 +31,8 @@ pub struct Declared {
     pub timeout: Duration,
     /// Where it comes from.
     pub origin: Origin,
+    /// As in [`ToolSpec::closed`].
+    pub closed: bool,
 }
 
 /// Why a tool cannot be taken as it was declared.
@@ -98,6 +100,7 @@ impl Declared {
             // Only the operator declares tools, and is believed about what they do (TL-4).
             asks: (self.effect != Effect::Read).then_some(Asks::FOREIGN),
             origin: self.origin,
+            closed: self.closed,
             timeout: self.timeout,
             sharing: Sharing::Parallel,
             closer,
@@ -126,6 +129,7 @@ mod tests {
             effect: Effect::Unsafe,
             timeout: Duration::from_mins(1),
             origin: Origin::Registered,
+            closed: false,
         }
     }
 

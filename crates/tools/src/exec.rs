@@ -85,6 +85,7 @@ impl ExecTool {
             effect: Effect::Unsafe,
             asks: Some(Asks::because("runs a command")),
             origin: Origin::BuiltIn,
+            closed: false,
             timeout: usual.max(Duration::from_secs(MAX_TIMEOUT)) + MARGIN,
             sharing: Sharing::Exclusive,
             closer: Closer::Tool,

@@ -24,6 +24,7 @@ pub(crate) fn spec<T: JsonSchema>(name: &str, timeout: Duration) -> Arc<ToolSpec
         effect: Effect::Read,
         asks: None,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

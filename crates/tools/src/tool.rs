@@ -196,6 +196,7 @@ fn spec<T: FileTool>() -> ToolSpec {
         effect,
         asks,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: T::TIMEOUT,
         sharing,
         closer: Closer::Tool,

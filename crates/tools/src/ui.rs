@@ -62,7 +62,7 @@ impl Toolset for UiTools {
     fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
         let looks = call.name != OPEN_URL;
         let opens = || match serde_json::from_value(call.args.clone()) {
-            Ok(OpenUrl { url }) => Sends::ToHostOf(url),
+            Ok(OpenUrl { url }) => Sends::Address(url),
             Err(_) => Sends::Anywhere,
         };
         Some(CallFacts {
@@ -149,6 +149,7 @@ fn spec(name: &str, about: String, parameters: serde_json::Value, effect: Effect
         effect,
         asks: None,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

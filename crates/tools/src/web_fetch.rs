@@ -99,24 +99,20 @@ impl Toolset for WebFetchTool {
 
     fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
         let sends = match online::arguments::<WebFetch>(call) {
-            Ok(asked) => Sends::ToHostOf(asked.url),
+            Ok(asked) => Sends::Address(asked.url),
             Err(_) => Sends::Anywhere,
         };
         Some(CallFacts {
             asks: self.spec.asks,
             grants: Some(Vec::new()),
-            outside: Some(OutsideText::Plain),
+            outside: Some(OutsideText::Page),
             sends: Some(sends),
             ..CallFacts::default()
         })
     }
 
-    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
-        let client = if context.tainted {
-            self.client.staying()
-        } else {
-            self.client.clone()
-        };
+    fn call(&self, call: ToolCall, _context: CallContext) -> Future<'static, ToolReply> {
+        let client = self.client.clone();
         Box::pin(async move {
             let fetched = match online::arguments::<WebFetch>(&call) {
                 Ok(asked) => fetch(&client, asked).await,
@@ -271,10 +267,6 @@ fn unread(failure: &Failure) -> String {
         Problem::ContentType { status, found } => {
             format!("the page answered {status} with {found:?}, which cannot be shown as text")
         }
-        Problem::LeadsElsewhere(target) => format!(
-            "the page has moved to {}; fetch that address to read it",
-            target.expose()
-        ),
         problem => format!("the page was not fetched: {problem}"),
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::{
-    CallContext, CallFacts, Future, Outcome, OutsideText, ToolCall, ToolReply, ToolSpec, Toolset,
+    CallContext, CallFacts, Future, Outcome, OutsideText, Sends, ToolCall, ToolReply, ToolSpec,
+    Toolset,
 };
 use samovar_egress::{Answer, Bounds, Client, Failure, Problem};
 use schemars::JsonSchema;
@@ -82,6 +83,7 @@ impl Toolset for WebSearchTool {
             asks: self.spec.asks,
             grants: Some(Vec::new()),
             outside: Some(OutsideText::Search),
+            sends: Some(Sends::Query),
             ..CallFacts::default()
         })
     }

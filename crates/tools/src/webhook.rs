@@ -161,8 +161,7 @@ fn unanswered(effect: Effect, failure: &Failure) -> Outcome {
         | Problem::NoDescriptor { .. }
         | Problem::Broken { .. }
         | Problem::Late { .. }
-        | Problem::Redirects(_)
-        | Problem::LeadsElsewhere(_) => {}
+        | Problem::Redirects(_) => {}
     }
     match (failure.was_sent, effect) {
         (false, _) => Outcome::failed(format!("the webhook was not called: {problem}")),

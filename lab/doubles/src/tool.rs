@@ -27,6 +27,7 @@ pub fn tool_spec(name: &str) -> ToolSpec {
         effect: Effect::Read,
         asks: None,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

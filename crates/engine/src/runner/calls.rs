@@ -19,6 +19,7 @@ use super::inbox::{FromTurn, Input, Newborn};
 use super::state::Runner;
 use crate::edges;
 use crate::gate;
+use crate::taint::mark_search;
 use crate::toolbox::{CurrentTools, Examined, Tool, outcome_of};
 use crate::turn;
 
@@ -46,6 +47,8 @@ struct Running {
     call: CallId,
     name: String,
     outside: Option<OutsideText>,
+    /// Whether text from outside was there before it, and a person allowed it all the same.
+    after_outside: Option<bool>,
     sharing: Sharing,
     closer: Closer,
 }
@@ -240,11 +243,15 @@ impl<'a> Calls<'a> {
                         continue;
                     }
                     if self.has_room(&examined.tool, &batch.admitted) {
+                        let taint = &self.runner.session.taint;
+                        if let (None, Some(address)) = (&grounds, examined.address()) {
+                            taint.follow(address);
+                        }
                         batch.admitted.push(Start {
                             examined,
                             grounds,
                             approved: None,
-                            tainted: self.runner.session.taint.is_tainted(),
+                            tainted: taint.is_tainted(),
                         });
                         continue;
                     }
@@ -390,9 +397,9 @@ impl<'a> Calls<'a> {
             self.runner.taint();
         }
         if matches!(start.grounds, Some(Grounds::Approval(_))) {
-            // Who allows a call to a host names it.
-            if let Some(address) = examined.host_address() {
-                self.runner.session.taint.name(address);
+            // Who allows an address gives it.
+            if let Some(address) = examined.address() {
+                self.runner.session.taint.give(address);
             }
         }
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
@@ -418,9 +425,9 @@ impl<'a> Calls<'a> {
     fn spawn(&mut self, start: Start) {
         let Start {
             examined,
+            grounds,
             approved,
             tainted,
-            ..
         } = start;
         let context = CallContext {
             approved,
@@ -432,6 +439,7 @@ impl<'a> Calls<'a> {
             call: examined.call.id.clone(),
             name: examined.call.name.clone(),
             outside: examined.outside(),
+            after_outside: tainted.then_some(grounds.is_some()),
             sharing: examined.tool.spec.sharing,
             closer: examined.tool.spec.closer,
         };
@@ -462,9 +470,12 @@ impl<'a> Calls<'a> {
             // Somebody outside was faster; behind the end of a turn there is nothing of it.
             return;
         }
-        let (call, name, outcome) = (running.call, running.name, outcome.readable());
-        if running.outside == Some(OutsideText::Search) {
-            self.runner.session.taint.find(&outcome);
+        let (call, name, mut outcome) = (running.call, running.name, outcome.readable());
+        if let Some(text) = running.outside {
+            if let (OutsideText::Search, Some(is_allowed)) = (text, running.after_outside) {
+                mark_search(&mut outcome, is_allowed);
+            }
+            self.runner.session.taint.read(text, &outcome);
         }
         if let Some(UiEvent { kind, payload }) = shown {
             let call = call.clone();

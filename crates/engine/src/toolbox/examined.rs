@@ -9,15 +9,15 @@ use samovar_core::approval::Previewed;
 use samovar_core::tool::Origin;
 use samovar_core::{
     Approval, CallContext, CallFacts, Closer, Effect, Future, Grant, Outcome, OutsideText, Probed,
-    Reach, Sends, ToolCall, ToolReply,
+    Reach, Sends, ToolCall, ToolReply, ToolSpec,
 };
 use serde_json::Value;
 
 use super::{Tool, arguments, late};
-use crate::gate::{self, Known, Subject, Verdict};
+use crate::gate::{self, Known, Spreads, Subject, Verdict};
 use crate::policy::Policy;
 use crate::settings::Settings;
-use crate::taint::Taint;
+use crate::taint::{Standing, Taint};
 
 /// How long a tool may inspect what it will change, before it begins.
 const FORESIGHT: Duration = Duration::from_secs(10);
@@ -102,30 +102,46 @@ impl Examined {
 
     /// Why a person decides about it in a session that has read text from outside; `None` if the
     /// session has not, or if the call can do no harm with it (TL-10).
-    fn spreads(&self, taint: &Taint) -> Option<&'static str> {
+    fn spreads(&self, taint: &Taint) -> Option<Spreads> {
         if !taint.is_tainted() {
             return None;
         }
+        let asked = |why| Spreads {
+            why,
+            runs_at_auto: false,
+        };
         if self.reach.as_ref().is_some_and(|reach| reach.instructs) {
-            return Some("would change what instructs agents");
+            return Some(asked("would change what instructs agents"));
         }
         let spec = &self.tool.spec;
-        let is_foreign = spec.origin != Origin::BuiltIn && spec.effect != Effect::Read;
+        let is_foreign = is_open(spec) && spec.effect != Effect::Read;
         let sends = match &self.facts {
             Some(facts) => facts.sends.as_ref(),
             None => is_foreign.then_some(&Sends::Anywhere),
         };
         match sends? {
-            Sends::ToHostOf(address) if taint.has_named(address) => None,
-            Sends::ToHostOf(_) | Sends::Anywhere => Some("can send data out"),
+            Sends::Anywhere => Some(asked("can send data out")),
+            Sends::Query => (!taint.may_search()).then_some(Spreads {
+                why: "sends its query to the search service",
+                runs_at_auto: true,
+            }),
+            Sends::Address(address) => match taint.standing(address) {
+                Standing::Given | Standing::Linked => None,
+                Standing::LinkedTooMany => Some(asked(
+                    "can send data out, since this turn has followed many links already",
+                )),
+                Standing::Unknown => Some(asked(
+                    "can send data out: no person, search or page gave this address",
+                )),
+            },
         }
     }
 
-    /// The address of the only host that it sends to.
-    pub(crate) fn host_address(&self) -> Option<&str> {
+    /// The address that it sends nothing but.
+    pub(crate) fn address(&self) -> Option<&str> {
         match self.facts.as_ref()?.sends.as_ref()? {
-            Sends::ToHostOf(address) => Some(address),
-            Sends::Anywhere => None,
+            Sends::Address(address) => Some(address),
+            Sends::Anywhere | Sends::Query => None,
         }
     }
 
@@ -133,7 +149,7 @@ impl Examined {
     pub(crate) fn outside(&self) -> Option<OutsideText> {
         match &self.facts {
             Some(facts) => facts.outside,
-            None => (self.tool.spec.origin != Origin::BuiltIn).then_some(OutsideText::Plain),
+            None => is_open(&self.tool.spec).then_some(OutsideText::Plain),
         }
     }
 
@@ -177,6 +193,12 @@ impl Examined {
             .await
             .unwrap_or_else(|_| ToolReply::Closed(late(&self.tool.spec)))
     }
+}
+
+/// Whether it is no part of the server, and nobody declared what becomes of what it is told and where
+/// its answers come from (AS-26).
+fn is_open(spec: &ToolSpec) -> bool {
+    spec.origin != Origin::BuiltIn && !spec.closed
 }
 
 fn check(tool: &Tool, args: &Value) -> Result<(), Outcome> {

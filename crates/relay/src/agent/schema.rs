@@ -64,6 +64,7 @@ fn read_one(entry: &Value) -> Result<ToolSpec, String> {
         effect: Effect::Unsafe,
         asks: Some(Asks::FOREIGN),
         origin: Origin::Registered,
+        closed: false,
         timeout: CALL_TIMEOUT,
         // A host does one thing after the other, and each changes what the next one finds.
         sharing: Sharing::Exclusive,

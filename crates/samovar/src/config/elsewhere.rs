@@ -78,12 +78,20 @@ fn tool(
         Some(Effect::Idempotent) => Class::Idempotent,
         Some(Effect::Unsafe) | None => Class::Unsafe,
     };
+    tool.closed = custom.closed.unwrap_or_default();
     Ok(tool)
 }
 
 /// Where a tool stands: what it lacks has no place of its own.
 fn place(resolved: &Resolved, name: &str) -> Origin {
-    let keys = ["url", "description", "parameters", "timeout", "effect"];
+    let keys = [
+        "url",
+        "description",
+        "parameters",
+        "timeout",
+        "effect",
+        "closed",
+    ];
     let mut places = keys
         .iter()
         .map(|key| resolved.origin(&format!("tools.custom.{name}.{key}")));

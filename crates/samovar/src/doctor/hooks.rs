@@ -1,6 +1,7 @@
 //! The tools of the configuration: where they ask, and whether their addresses may be asked.
 
 use samovar_locale::doctor as text;
+use samovar_server::Home;
 use samovar_server::egress::Client;
 
 use super::Finding;
@@ -23,6 +24,13 @@ pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// The tools whose answers count as the owner's own text, if there are any.
+pub(super) fn closed(found: &Setup) -> Option<Finding> {
+    let names = Home::closed_tools(&found.config);
+    let fact = || text::tool_closed(names.join(", "));
+    (!names.is_empty()).then(|| Finding::good("tool", fact(), text::tool_closed_why()))
 }
 
 /// Where `web_search` asks.

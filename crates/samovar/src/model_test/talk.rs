@@ -126,6 +126,7 @@ pub(super) fn tool(name: &str, description: &str, parameters: Value) -> Arc<Tool
         effect: Effect::Read,
         asks: None,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: DEFAULT_TIMEOUT,
         sharing: Sharing::Parallel,
         closer: Closer::Tool,

@@ -23,6 +23,9 @@ use crate::tokens::Scope;
 /// Bytes of what a client says came of a call, at most: a model reads all of it.
 const MAX_RESULT_BYTES: usize = 64 * 1024;
 
+/// What the audit says of a tool that was declared closed (AS-26).
+const CLOSED: &str = "closed";
+
 /// Open calls that are shown at once, at most.
 const MAX_SHOWN_CALLS: usize = 200;
 
@@ -100,8 +103,11 @@ async fn tool(call: Call, params: ToolParams) -> Result<ToolInfo, Error> {
 async fn register(call: Call, params: RegisterToolParams) -> Result<ToolInfo, Error> {
     let engine = call.engine().await?;
     let info = call.state.tools.register(engine, params).await?;
-    let registered = decided(What::ToolRegistered, &call.by.sender);
-    call.state.record(registered.of_tool(&*info.name)).await?;
+    let mut registered = decided(What::ToolRegistered, &call.by.sender).of_tool(&*info.name);
+    if info.closed {
+        registered = registered.about(CLOSED);
+    }
+    call.state.record(registered).await?;
     Ok(info)
 }
 

@@ -106,6 +106,51 @@ async fn a_registered_tool_is_called_on_a_default_server_once_a_person_allows_it
     assert_eq!((late.status, late.code()), (404, "unknown_approval"));
 }
 
+/// The fifth check of seed 000, twice in one session.
+// proves AS-26, TL-10
+#[tokio::test]
+async fn a_tool_that_is_declared_closed_works_from_call_to_call() {
+    let foreign = Some("was registered from outside");
+    let spreads = Some("`samovar tools add` with --closed");
+    // The level, whether it is declared, and why each of two calls is asked about.
+    for (level, closed, reasons) in [
+        (Approval::Auto, true, [None, None]),
+        (Approval::Auto, false, [None, spreads]),
+        (Approval::Supervised, true, [foreign, foreign]),
+        (Approval::Supervised, false, [foreign, spreads]),
+    ] {
+        let hook = Hook::open(|_| answer(200, "text/plain", "booked")).await;
+        let range = hook.range();
+        let app = supervised().with(move |config| {
+            config.egress.push(range);
+            config.settings.approval = level;
+        });
+        let book = || call("book", json!({"seats": 2}));
+        let app = app.start([book(), say("done"), book(), say("done")]).await;
+        let tool = json!({"name": "book", "description": "Books.", "url": hook.url(),
+            "closed": closed});
+        let made = send(&app, Method::POST, "/api/tools", tool).await.body;
+        assert_eq!(made["closed"].as_bool().unwrap_or_default(), closed);
+        let session = app.session().await;
+        for (at, reason) in reasons.into_iter().enumerate() {
+            let stream = app.say(&session, "go").await;
+            if let Some(reason) = reason {
+                let waiting = asked(&app, &Value::Null).await;
+                let said = waiting["reason"].as_str().unwrap();
+                assert!(said.contains(reason), "{level:?} {closed} {at}: {said}");
+                decide(&app, &waiting, json!({"decision": "once"})).await;
+            }
+            assert_eq!(
+                results(&rest(stream).await),
+                ["booked"],
+                "{level:?} {closed}"
+            );
+        }
+        let audit = get(&app, "/api/audit").await.body.to_string();
+        assert_eq!(audit.contains("\"about\":\"closed\""), closed, "{audit}");
+    }
+}
+
 // proves TL-5
 #[tokio::test]
 async fn a_rule_holds_for_its_folder_and_a_file_that_changed_is_asked_about_again() {

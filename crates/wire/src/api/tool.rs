@@ -29,6 +29,10 @@ pub struct ToolInfo {
     /// Whether its calls stay open until a client settles them.
     #[serde(default)]
     pub client: bool,
+    /// Whether its owner declares that it passes nothing on and that its answers are the owner's own
+    /// text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
     /// Why no call of it can run on this machine; absent if calls can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
@@ -61,6 +65,7 @@ impl From<&ToolSpec> for ToolInfo {
             origin,
             timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
             client: spec.closer == Closer::Outside,
+            closed: spec.closed,
             unavailable: None,
         }
     }
@@ -96,6 +101,10 @@ pub struct RegisterToolParams {
     /// The most seconds that a call may take, if it has a `url`; by default 60.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u32>,
+    /// Whether it passes nothing on, and its answers are the owner's own text: it then neither marks a
+    /// session as one that has read text from outside, nor is asked about for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
 }
 
 /// What a call does to the world, as far as the tool's author can say.

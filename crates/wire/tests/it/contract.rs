@@ -229,6 +229,7 @@ fn tools_totals_and_cancelling_have_the_shapes_of_the_contract() {
         effect: Effect::Read,
         asks: None,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: Duration::from_secs(1),
         sharing: samovar_core::tool::Sharing::Parallel,
         closer: Closer::Tool,

@@ -33,6 +33,7 @@ fn spec() -> ToolSpec {
         effect: Effect::Read,
         asks: None,
         origin: Origin::BuiltIn,
+        closed: false,
         timeout: Duration::from_secs(1),
         sharing: Sharing::Parallel,
         closer: Closer::Tool,
