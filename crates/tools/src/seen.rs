@@ -122,19 +122,22 @@ impl SeenFiles {
         self.change(&caller.session, |files| {
             let is_it = |seen: &Seen| seen.by == caller.child && seen.path == path;
             let before = files.iter().position(is_it).map(|at| files.remove(at));
-            let sight = match before {
-                Some(before) if before.sha256 == sha256 => before.sight.with(sight),
+            let sight = match &before {
+                Some(before) if before.sha256 == sha256 => before.sight.clone().with(sight),
                 Some(_) | None => sight,
             };
             let by = caller.child.clone();
-            files.push(Seen {
+            let seen = Seen {
                 by,
                 path,
                 sha256,
                 sight,
-            });
+            };
+            let is_new = before.as_ref() != Some(&seen);
+            files.push(seen);
             let surplus = files.len().saturating_sub(MAX_FILES);
             files.drain(..surplus);
+            is_new
         });
     }
 
@@ -164,11 +167,12 @@ impl SeenFiles {
         folder.map_or(Ok(()), |folder| folder.remove(&name(session)))
     }
 
-    fn change(&self, session: &SessionId, change: impl FnOnce(&mut Vec<Seen>)) {
+    /// Makes a change, and keeps it if it is one.
+    fn change(&self, session: &SessionId, change: impl FnOnce(&mut Vec<Seen>) -> bool) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let files = self.loaded(&mut sessions, session);
-        change(files);
-        let Some(folder) = &self.folder else {
+        let is_new = change(files);
+        let Some(folder) = self.folder.as_ref().filter(|_| is_new) else {
             return;
         };
         let written = serde_json::to_vec(files).map_err(io::Error::from);
