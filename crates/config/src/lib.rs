@@ -57,5 +57,5 @@ pub use settings::{
     Secret, Server, Session, Settings, Store, Stream, Tools,
 };
 pub use template::template;
-pub use trust::{Candidate, TrustState, Widening};
+pub use trust::{Candidate, FolderTrust, TrustState, Widening};
 pub use web::{SearchEngine, Web};

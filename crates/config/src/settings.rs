@@ -288,6 +288,10 @@ pub struct Tools {
     /// system can reach, except those of Samovar itself.
     #[schemars(extend("x-widens" = true))]
     pub restrict_to_workspace: bool,
+    /// Whether every folder counts as trusted without a question, so that what its files say is no
+    /// text from outside: for containers and builds, where nobody can be asked.
+    #[schemars(extend("x-widens" = true))]
+    pub trust_workspace: bool,
     /// The most MiB of what files held before tools changed them, so that a turn can be taken back
     /// with its files; the oldest goes first, and 0 keeps nothing.
     #[schemars(range(max = 4_096), extend("x-widens" = true))]
@@ -573,6 +577,7 @@ impl Default for Tools {
             approval: None,
             approval_expiry: Duration::from_mins(30),
             restrict_to_workspace: true,
+            trust_workspace: false,
             undo_mib: 64,
             undo_days: 30,
             web: Web::default(),

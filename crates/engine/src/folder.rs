@@ -12,6 +12,8 @@ pub struct FolderFile {
     pub text: String,
     /// How many bytes of it were left out at the end.
     pub left_out: u64,
+    /// Whether no person trusts it as it is: then it is text from outside (TL-10).
+    pub is_foreign: bool,
 }
 
 /// Reads that file, if there is one. It may block for a moment.

@@ -72,10 +72,7 @@ impl Runner {
     }
 
     async fn drive(&mut self) -> Result<RunEnd, Broken> {
-        if self.agent.depth() == 0 {
-            self.session.taint.begin_turn();
-        }
-        self.taint_by_tabs();
+        self.taint_by_prompt();
         if self.continuation.is_some() {
             self.take_up().await?;
         }

@@ -139,6 +139,8 @@ pub(crate) struct Talk {
     pub(crate) budget: BudgetArgs,
     #[command(flatten)]
     pub(crate) session_agent: SessionAgent,
+    #[arg(long, help = help::trust())]
+    pub(crate) trust: bool,
     #[arg(short, long, help = help::verbose())]
     pub(crate) verbose: bool,
 }
@@ -215,6 +217,8 @@ pub(crate) struct Serve {
     pub(crate) behind_proxy: bool,
     #[arg(long, value_name = "LEVEL", help = help::approval_serve())]
     pub(crate) approval: Option<Level>,
+    #[arg(long, help = help::trust())]
+    pub(crate) trust: bool,
     /// Ends when whoever started it does: for a proof, whose servers nobody else would end.
     #[arg(long, hide = true)]
     pub(crate) with_parent: bool,
@@ -429,6 +433,8 @@ pub(crate) enum Config {
     Trust {
         #[arg(long, help = help::yes())]
         yes: bool,
+        #[arg(long, help = help::config_forget(), conflicts_with = "yes")]
+        forget: bool,
     },
 }
 

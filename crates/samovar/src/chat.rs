@@ -19,13 +19,16 @@ use crate::output::TurnFormat;
 use crate::screen::say;
 use crate::stop::Stop;
 use crate::talk::{Talk, TurnEnd, farewell};
+use crate::trusting;
 use crate::view::View;
 
 /// Talks until the person leaves. Ctrl-C stops a turn, and not the program.
 pub(crate) async fn chat(args: args::Chat) -> Result<Exit, Failure> {
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
+    let person = Person::find();
+    trusting::before_turns(&found, args.talk.trust, person != Person::Absent)?;
     let mut stop = Stop::listen()?;
-    let entering = Talk::enter(&args.talk, &found, Person::find(), &mut stop, None);
+    let entering = Talk::enter(&args.talk, &found, person, &mut stop, None);
     let Ok(talk) = Box::pin(entering).await? else {
         return Ok(Exit::Interrupted);
     };

@@ -18,7 +18,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use samovar_config::{ConfigError, Flag, Folders, Origin, ProviderNames, Resolved, Sources};
+use samovar_config::{
+    ConfigError, Flag, FolderTrust, Folders, Origin, ProviderNames, Resolved, Sources,
+};
 use samovar_core::Approval;
 use samovar_locale as text;
 use samovar_server::providers::{
@@ -333,6 +335,10 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     budget::set_up(&mut config, &resolved)?;
     config.providers.unbuilt = providers::unbuilt(&sources);
     config.providers.max_idle = config.budget().idle;
+    if !settings.tools.trust_workspace {
+        let own = resolved.folders.config.as_deref();
+        config.trust = FolderTrust::of(own, &config.workspace);
+    }
     protect(&mut config, &resolved, &sources, owner);
     let registry = Arc::new(registry(config.providers.clone()));
     config.registry = Some(registry.clone());

@@ -1,10 +1,11 @@
 //! `samovar config`: what is set, where it comes from, and what a folder's file may set.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use samovar_config::{Candidate, Explained, Located, State, TrustState, schema};
+use samovar_config::{Candidate, Explained, FolderTrust, Located, State, TrustState, schema};
 use samovar_locale as text;
+use samovar_server::{Config as ServerConfig, told_instructions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,6 +14,7 @@ use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format, table};
 use crate::screen::{confirm, put, say, visible};
+use crate::trusting::is_foreign;
 
 /// Runs one of the commands. None of them opens or makes a data directory.
 ///
@@ -28,7 +30,7 @@ pub(crate) fn configure(command: Config) -> Result<Exit, Failure> {
             put(&format!("{schema}\n")).map(drop)
         }
         Config::Path { machine } => path(machine.format()),
-        Config::Trust { yes } => trust(yes),
+        Config::Trust { yes, forget } => trust(yes, forget),
     }?;
     Ok(Exit::Ok)
 }
@@ -156,29 +158,44 @@ fn state(state: &State) -> String {
     }
 }
 
-/// Shows what the file would open, and asks; what was shown is what is trusted.
-fn trust(is_sure: bool) -> Result<(), Failure> {
+/// Shows what trust would open, and asks; what was shown is what is trusted.
+fn trust(is_sure: bool, forgets: bool) -> Result<(), Failure> {
     let sources = config::sources(&DirArgs::default(), &ModelArgs::default())?;
-    let Some(candidate) = sources.candidate()? else {
-        let why = text::config::trust_missing();
-        return Err(Failure::new(Exit::Usage, "config_missing", why));
+    let trust = FolderTrust::of(sources.folders().config.as_deref(), &sources.here);
+    let folder = sources.here.display();
+    if forgets {
+        trust.decide(false, None)?;
+        say(&text::config::trust_forgotten(folder));
+        return Ok(());
+    }
+    let candidate = sources.candidate()?;
+    let candidate = candidate.filter(|file| file.standing == TrustState::Untrusted);
+    let told = told_instructions(&ServerConfig::new(PathBuf::new(), sources.here.clone()));
+    let told = told.as_ref().map(|(name, text)| (*name, text.as_str()));
+    let is_held = !trust.is_foreign() && !told.is_some_and(|file| is_foreign(&trust, file));
+    if candidate.is_none() && is_held {
+        say(&text::config::trust_held(folder));
+        return Ok(());
+    }
+    if let Some(candidate) = &candidate {
+        put(&visible(&opened(candidate)))?;
+    }
+    if !is_sure && !std::io::stdin().is_terminal() {
+        return Err(Failure::usage(text::config::trust_needs_yes(folder)));
+    }
+    let sets = candidate.as_ref().map(|_| samovar_config::FILE_NAME);
+    let named = sets.into_iter().chain(told.map(|(name, _)| name));
+    let named: Vec<_> = named.collect();
+    let question = match named.as_slice() {
+        [] => text::config::trust_ask(&folder),
+        named => text::config::trust_ask_with(&folder, named.join(", ")),
     };
-    let file = candidate.file.display();
-    match candidate.standing {
-        TrustState::Harmless => say(&text::config::trust_harmless(file)),
-        TrustState::Trusted => say(&text::config::trust_held(file)),
-        TrustState::Untrusted => {
-            put(&visible(&opened(&candidate)))?;
-            if !is_sure && !std::io::stdin().is_terminal() {
-                return Err(Failure::usage(text::config::trust_needs_yes(file)));
-            }
-            if is_sure || confirm(&text::config::trust_ask(&file))? {
-                candidate.trust()?;
-                say(&text::config::trusted(file));
-            } else {
-                say(&text::config::trust_kept(file));
-            }
-        }
+    if is_sure || confirm(&question)? {
+        candidate.map(|candidate| candidate.trust()).transpose()?;
+        trust.decide(true, told)?;
+        say(&text::config::trusted(folder));
+    } else {
+        say(&text::config::trust_kept(folder));
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use std::io;
 
 use samovar_descriptors::LEAST;
 use samovar_locale::doctor as text;
-use samovar_server::{Home, UnreadReason, unread_instructions};
+use samovar_server::{Home, UnreadReason, told_instructions, unread_instructions};
 use serde_json::json;
 
 use crate::args;
@@ -94,6 +94,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(damage::examine(found));
     findings.extend(audit::examine(found));
     findings.push(workspace(found));
+    findings.push(trust(found));
     findings.extend(instructions(found));
     findings.extend(hooks::examine(found).await);
     findings.extend(hooks::closed(found));
@@ -174,6 +175,25 @@ fn workspace(found: &Setup) -> Finding {
     }
 }
 
+/// Whether what the folder's files say is text from outside.
+fn trust(found: &Setup) -> Finding {
+    let (trust, folder) = (&found.config.trust, found.config.workspace.display());
+    let reason = text::trust_why();
+    let told = told_instructions(&found.config);
+    let is_foreign = |name: &str, text: &str| trust.is_foreign_text(name, text);
+    let (fact, is_trusted) = match (trust.is_foreign(), told) {
+        (true, _) => (text::trust_none(folder), false),
+        (false, Some((name, text))) if is_foreign(name, &text) => {
+            (text::trust_changed(name), false)
+        }
+        (false, _) => (text::trust_held(folder), true),
+    };
+    if is_trusted {
+        return Finding::good("trust", fact, reason);
+    }
+    Finding::absent("trust", fact, reason).with_command("samovar config trust")
+}
+
 /// A finding for each file of the workspace that is for agents and that agents are not told of.
 fn instructions(found: &Setup) -> impl Iterator<Item = Finding> {
     let unread = unread_instructions(&found.config).into_iter();
@@ -243,6 +263,7 @@ fn name(what: &str) -> &'static str {
         "links" => text::what_links(),
         "tokens" => text::what_tokens(),
         "tool" => text::what_tool(),
+        "trust" => text::what_trust(),
         _ => text::what_providers(),
     }
 }

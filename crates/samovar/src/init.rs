@@ -11,14 +11,17 @@ use crate::args::{self, DirArgs, ModelArgs};
 use crate::config;
 use crate::exit::{Exit, Failure};
 use crate::output;
+use crate::trusting;
 
 /// Writes the file; one that is there stays as it is.
 ///
 /// # Errors
 /// It cannot be written: exit code 3.
 pub(crate) fn init(args: &args::Init) -> Result<Exit, Failure> {
-    let here = config::sources(&DirArgs::default(), &ModelArgs::default())?.here;
+    let sources = config::sources(&DirArgs::default(), &ModelArgs::default())?;
+    let here = sources.here.clone();
     let path = here.join(FILE_NAME);
+    let is_empty = trusting::is_empty(&here);
     // Whatever has the name is left alone, a link to nowhere too.
     let made = OpenOptions::new().write(true).create_new(true).open(&path);
     let written = made.and_then(|mut file| file.write_all(template().as_bytes()));
@@ -32,6 +35,10 @@ pub(crate) fn init(args: &args::Init) -> Result<Exit, Failure> {
             );
         }
     };
+    if is_empty {
+        // Nothing in it came from elsewhere.
+        trusting::trust_empty(&sources);
+    }
     let shown = path.display().to_string();
     let answer = json!({ "path": shown, "made": is_made });
     output::one(args.machine.format(), "init", &answer, |_| {

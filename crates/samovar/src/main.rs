@@ -64,6 +64,7 @@ mod style;
 mod talk;
 mod timestamps;
 mod tools;
+mod trusting;
 mod turns;
 mod view;
 mod walk;

@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::screen::say;
 use crate::stop::Stop;
 use crate::talk::{Talk, TurnEnd, farewell};
+use crate::trusting;
 use crate::view::View;
 
 /// Bytes of a prompt from stdin, at most.
@@ -93,12 +94,13 @@ async fn turn(what: TurnSource<'_>, plan: Plan<'_>, found: &Setup) -> Result<Exi
         deadline,
         ..
     } = plan;
-    let mut stop = Stop::listen()?;
     let person = if show.no_input {
         Person::Absent
     } else {
         Person::find()
     };
+    trusting::before_turns(found, args.trust, person != Person::Absent)?;
+    let mut stop = Stop::listen()?;
     let mut talk = match Box::pin(Talk::enter(args, found, person, &mut stop, deadline)).await? {
         Ok(talk) => talk,
         Err(left) => return Ok(farewell(&left)),

@@ -18,6 +18,7 @@ use crate::reboot::Reboot;
 use crate::screen::say;
 use crate::stop::Stop;
 use crate::stores::is_begun;
+use crate::trusting;
 
 /// How long the last words to clients and the last writes may take when the server is to stop at
 /// once. What is not done by then is found by the next start, as after a kill.
@@ -40,6 +41,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     if let Some(level) = args.approval {
         found.config.settings.approval = level.into();
     }
+    trusting::before_turns(&found, args.trust, config::booted_again().is_none())?;
     run(found, |_, _| Ok(())).await
 }
 

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "plant")]
+use samovar_config::FolderTrust;
 use samovar_core::{Effect, SystemPrompt, Toolset};
 use samovar_descriptors::Budget;
 use samovar_egress::Range;
-#[cfg(feature = "plant")]
 use samovar_engine::Ports;
 use samovar_engine::{AgentModes, Resume, Retry, Settings};
 use samovar_locale as locale;
@@ -52,6 +53,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The folder that tools work in.
     pub workspace: PathBuf,
+    /// Whether a person trusts that folder; by default it is trusted.
+    pub trust: FolderTrust,
     /// How far file tools reach.
     pub reach: FileAccess,
     /// Folders that file tools neither see nor change, besides the data directory. They need not be
@@ -201,6 +204,7 @@ impl Config {
         Self {
             data_dir,
             workspace,
+            trust: FolderTrust::default(),
             reach: if set.tools.restrict_to_workspace {
                 FileAccess::Workspace
             } else {

@@ -8,6 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use samovar_config::FolderTrust;
 use samovar_engine::{Folder, FolderFile, args_hash};
 use samovar_locale as locale;
 use samovar_sandbox::{Jail, JailError, Protected, SmallFiles, Survival};
@@ -96,8 +97,20 @@ pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
 }
 
 /// What the workspace tells agents: read each time, never through a link.
-pub(crate) fn instructions(jail: Arc<Jail>) -> Folder {
-    Folder::new(move || INSTRUCTIONS.iter().find_map(|name| said(&jail, name)))
+pub(crate) fn instructions(jail: Arc<Jail>, trust: FolderTrust) -> Folder {
+    Folder::new(move || {
+        let file = INSTRUCTIONS.iter().find_map(|name| said(&jail, name))?;
+        let is_foreign = trust.is_foreign_text(&file.name, &file.text);
+        Some(FolderFile { is_foreign, ..file })
+    })
+}
+
+/// What the workspace tells agents now: the name of the file and what of it they are told. `None` of
+/// a workspace that cannot be opened.
+pub fn told_instructions(config: &Config) -> Option<(&'static str, String)> {
+    let jail = jail(config).ok()?;
+    let told = |name: &&'static str| Some((*name, said(&jail, name)?.text));
+    INSTRUCTIONS.iter().find_map(told)
 }
 
 /// What a file says, if it says something.
@@ -189,6 +202,7 @@ fn read(jail: &Jail, name: &'static str) -> Result<Option<FolderFile>, UnreadIns
         name: name.to_owned(),
         text,
         left_out,
+        is_foreign: false,
     }))
 }
 

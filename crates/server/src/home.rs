@@ -259,7 +259,7 @@ fn furnish(
     let asking = config.budget().asking;
     config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
     let workspace = Arc::new(shell::workspace(config, Some(files))?);
-    config.settings.folder = folder::instructions(workspace.jail().clone());
+    config.settings.folder = folder::instructions(workspace.jail().clone(), config.trust.clone());
     let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
     let of_chat = toolbox.add_built_in(&shared.chatting.tools());
     of_chat.map_err(OpenError::Tools)?;

@@ -67,7 +67,7 @@ mod upgrade;
 pub use address::Address;
 pub use config::{Config, ConfiguredTool, ExecConfig, FileAccess, Token};
 pub use error::OpenError;
-pub use folder::{UnreadInstructions, UnreadReason, unread_instructions};
+pub use folder::{UnreadInstructions, UnreadReason, told_instructions, unread_instructions};
 pub use home::{Home, LocalAccess, Opening};
 pub use listener::{Lack, Server, StartError};
 pub use origin::{Authority, NotAnAuthority, NotAnOrigin, Origin};

@@ -137,7 +137,8 @@ pub(crate) fn workspace(
     config: &Config,
     files: Option<&SmallFiles>,
 ) -> Result<Workspace, OpenError> {
-    let workspace = Workspace::new(folder::jail(config)?);
+    let trust = config.trust.clone();
+    let workspace = Workspace::new(folder::jail(config)?).with_foreign(move || trust.is_foreign());
     let workspace = match files {
         Some(files) => {
             let path = &config.data_dir;

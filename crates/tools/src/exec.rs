@@ -72,6 +72,8 @@ struct Found {
     reads: bool,
     /// It uses the network, or runs without a sandbox.
     reaches_out: bool,
+    /// What it writes may be text from outside.
+    is_foreign: bool,
 }
 
 impl ExecTool {
@@ -191,7 +193,7 @@ impl ExecTool {
             return Ok(None);
         };
         // What taints the session with its own output counts as well.
-        let is_tainted = context.tainted || found.reaches_out;
+        let is_tainted = context.tainted || found.is_foreign;
         let home = if is_tainted {
             homes.layered(&context.session)
         } else {
@@ -245,6 +247,7 @@ impl Toolset for ExecTool {
         let found = facts.map_or_else(Found::default, |facts| Found {
             reads: facts.reads,
             reaches_out: facts.insists.is_some(),
+            is_foreign: facts.outside.is_some(),
         });
         let run = command::run(self.clone(), exec, found, context);
         Box::pin(async { ToolReply::Closed(run.await) })
@@ -271,7 +274,10 @@ impl Toolset for ExecTool {
                 .and_then(|script| allow.program_names(script)),
             // Each use of the network is decided by itself.
             grants: grants.filter(|_| insists.is_none()),
-            outside: insists.map(|_| OutsideText::Plain),
+            outside: match insists {
+                Some(_) => Some(OutsideText::Plain),
+                None => self.workspace.outside(),
+            },
             sends: insists.map(|_| Sends::Anywhere),
         })
     }

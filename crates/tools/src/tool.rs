@@ -11,8 +11,8 @@ use samovar_core::approval::{MAX_PREVIEW_BYTES, Previewed, visible};
 use samovar_core::redact;
 use samovar_core::tool::{DEFAULT_TIMEOUT, Origin, Sharing};
 use samovar_core::{
-    Asks, CallContext, Closer, Effect, Future, Outcome, Preview, Probed, Reach, Status, ToolCall,
-    ToolReply, ToolSpec, Toolset,
+    Asks, CallContext, CallFacts, Closer, Effect, Future, Outcome, Preview, Probed, Reach, Status,
+    ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use schemars::JsonSchema;
 use serde::Deserialize as _;
@@ -125,6 +125,16 @@ impl<T: FileTool> Toolset for FileToolset<T> {
         Box::pin(
             async move { ToolReply::Closed(run_blocking::<T>(workspace, call.args, caller).await) },
         )
+    }
+
+    fn facts(&self, _call: &ToolCall) -> Option<CallFacts> {
+        let outside = self.workspace.outside()?;
+        Some(CallFacts {
+            asks: self.spec.asks,
+            grants: Some(Vec::new()),
+            outside: Some(outside),
+            ..CallFacts::default()
+        })
     }
 
     fn reach(&self, call: &ToolCall) -> Option<Reach> {

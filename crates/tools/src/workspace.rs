@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use samovar_core::OutsideText;
 use samovar_sandbox::{Jail, JailError, JailPath, WriteResult};
 
 use crate::caller::Caller;
@@ -34,6 +35,8 @@ pub struct Workspace {
     homes: Option<HomeStore>,
     /// What records the files around commands.
     recorder: Option<Recorder>,
+    /// Whether what its files say is text from outside.
+    is_foreign: Box<dyn Fn() -> bool + Send + Sync>,
     locks: [Mutex<()>; LOCKS],
     hasher: RandomState,
 }
@@ -48,6 +51,7 @@ impl Workspace {
             seen: SeenFiles::default(),
             homes: None,
             recorder: None,
+            is_foreign: Box::new(|| false),
             locks: std::array::from_fn(|_| Mutex::new(())),
             hasher: RandomState::new(),
         }
@@ -98,6 +102,21 @@ impl Workspace {
             recorder: Some(recorder),
             ..self
         }
+    }
+
+    /// The same with the question whether what its files say is text from outside, since no person
+    /// trusts the folder (TL-10). It is asked before each call.
+    #[must_use]
+    pub fn with_foreign(self, is_foreign: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            is_foreign: Box::new(is_foreign),
+            ..self
+        }
+    }
+
+    /// What the results of calls that show its files hold from outside.
+    pub(crate) fn outside(&self) -> Option<OutsideText> {
+        (self.is_foreign)().then_some(OutsideText::Plain)
     }
 
     /// What records the files around commands.

@@ -252,6 +252,7 @@ impl<'a> Program<'a> {
             .env_clear()
             .env("HOME", self.root.join("home"))
             .env("PATH", "/usr/bin:/bin")
+            .env("SAMOVAR__TOOLS__TRUST_WORKSPACE", "true")
             .env("DATA_DIR", self.data())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.root.join("work"))

@@ -70,6 +70,7 @@ impl Folders {
             .env_clear()
             .env("HOME", self.home())
             .env("PATH", "/usr/bin:/bin")
+            .env("SAMOVAR__TOOLS__TRUST_WORKSPACE", "true")
             .env("DATA_DIR", self.data())
             .current_dir(self.workspace())
             .stdin(Stdio::null())

@@ -70,7 +70,12 @@ impl Program {
         Self {
             binary: binary.into(),
             root,
-            variables: vec![("SAMOVAR__MODELS__PROBE".to_owned(), "false".to_owned())],
+            variables: [
+                ("SAMOVAR__MODELS__PROBE", "false"),
+                ("SAMOVAR__TOOLS__TRUST_WORKSPACE", "true"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
             prelude: None,
         }
     }

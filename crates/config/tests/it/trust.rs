@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use samovar_config::{State, TrustState};
+use samovar_config::{FolderTrust, State, TrustState};
 
 use crate::desk::Desk;
 
@@ -290,4 +290,51 @@ fn where_files_are_looked_for_is_told_with_what_is_there() {
         [State::Used, State::Used]
     ));
     assert_eq!(Desk::new().set("HOME", "").sources.located()[1].path, None);
+}
+
+// proves FC-3
+#[test]
+fn a_folder_is_foreign_until_it_is_trusted_and_its_instructions_again_with_other_lines() {
+    let desk = Desk::new();
+    let (config, folder) = (desk.home().join(".config/samovar"), desk.here("."));
+    let trust = FolderTrust::of(Some(&config), &folder);
+    let in_another_process = FolderTrust::of(Some(&config), &folder);
+    assert_eq!(trust.decision().unwrap(), None);
+    assert!(trust.is_foreign() && in_another_process.is_foreign());
+
+    let text = "a\nb\nc\n";
+    trust.decide(true, Some(("AGENTS.md", text))).unwrap();
+    for trust in [&trust, &in_another_process] {
+        assert!(!trust.is_foreign());
+        for (name, text, is_foreign) in [
+            ("AGENTS.md", text, false),
+            ("AGENTS.md", "a\nc\n", false),
+            ("AGENTS.md", "", false),
+            ("AGENTS.md", "c\na\n", true),
+            ("AGENTS.md", "a\nB\nc\n", true),
+            ("AGENTS.md", "a\nb\nc\nd\n", true),
+            ("CLAUDE.md", "a\n", true),
+        ] {
+            assert_eq!(trust.is_foreign_text(name, text), is_foreign, "{text:?}");
+        }
+    }
+    // Without the text, only the whole of it is known.
+    fs::remove_dir_all(config.join("trusted")).unwrap();
+    assert!(trust.is_foreign_text("AGENTS.md", "a\nc\n"));
+    assert!(!trust.is_foreign_text("AGENTS.md", text));
+
+    trust.decide(false, None).unwrap();
+    assert_eq!(in_another_process.decision().unwrap(), Some(false));
+    assert!(in_another_process.is_foreign_text("AGENTS.md", text));
+    trust.decide(true, None).unwrap();
+    fs::write(config.join("trusted.toml"), "[[folder]]\n").unwrap();
+    assert!(trust.is_foreign() && trust.decision().is_err());
+
+    let homeless = FolderTrust::of(None, &folder);
+    assert!(homeless.is_foreign());
+    assert_eq!(
+        homeless.decide(true, None).unwrap_err().code(),
+        "config_homeless"
+    );
+    assert!(!FolderTrust::default().is_foreign());
 }

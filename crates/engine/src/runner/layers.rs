@@ -52,6 +52,7 @@ fn of_folder(file: &FolderFile) -> String {
         name,
         text,
         left_out,
+        is_foreign: _,
     } = file;
     if text.trim().is_empty() {
         return String::new();
@@ -91,6 +92,7 @@ mod tests {
             name: "AGENTS.md".to_owned(),
             text: "Use tabs.\n".to_owned(),
             left_out: 7,
+            is_foreign: false,
         };
         let told = Told {
             session: prompt("Speak French."),

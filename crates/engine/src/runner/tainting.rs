@@ -1,15 +1,24 @@
 //! Text from outside comes into a session (TL-10).
 
-use samovar_core::{Author, Kind};
+use samovar_core::{Author, Kind, PostedContext};
 
 use super::state::Runner;
 use crate::keep::is_taint;
 
 impl Runner {
-    /// What the person has open comes from outside.
-    pub(super) fn taint_by_tabs(&mut self) {
+    /// A turn begins: its prompt may hold what the person has open, which comes from outside, and what
+    /// the folder tells agents, which does until a person trusts it.
+    pub(super) fn taint_by_prompt(&mut self) {
+        if self.agent.depth() == 0 {
+            self.session.taint.begin_turn();
+        }
         let posted = self.turn.posted();
-        if posted.is_some_and(|posted| posted.active_tab.is_some() || !posted.tabs.is_empty()) {
+        let has_tabs =
+            |posted: &PostedContext| posted.active_tab.is_some() || !posted.tabs.is_empty();
+        let folder = self.told.folder.as_ref();
+        if posted.is_some_and(|posted| has_tabs(posted))
+            || folder.is_some_and(|file| file.is_foreign)
+        {
             self.taint();
         }
     }

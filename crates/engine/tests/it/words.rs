@@ -49,6 +49,7 @@ fn counting() -> Folder {
             name: "AGENTS.md".to_owned(),
             text: format!("read {}", 1 + reads.fetch_add(1, Ordering::Relaxed)),
             left_out: 0,
+            is_foreign: false,
         })
     })
 }

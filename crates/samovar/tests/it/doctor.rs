@@ -37,6 +37,7 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
         "durability",
         "descriptors",
         "workspace",
+        "trust",
         "search",
         "sandbox",
         "model",

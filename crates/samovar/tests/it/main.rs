@@ -59,6 +59,7 @@ mod terminal;
 mod together;
 mod tool_room;
 mod tools;
+mod trust;
 mod turns;
 mod undone;
 mod wrong;

@@ -19,7 +19,7 @@ async fn a_mistake_in_a_file_is_told_with_its_line_and_what_would_be_right() {
         line("run hi").beside(FILE, b"log = \"\xff\"").is(3, "config_unreadable", "{work}/samovar.toml cannot be read: line 1 is not UTF-8; save it as UTF-8"),
         line("run hi").beside("samovar.toml/x", b"").is(3, "config_unreadable", "{work}/samovar.toml cannot be read: it is a folder; it must be a file"),
         line("config explain defaults.modle").is(2, UNKNOWN, "there is no key \"defaults.modle\"; did you mean defaults.model?"),
-        line("config trust").is(2, "config_missing", "there is no samovar.toml in this folder; to create one, type: samovar init"),
+        line("config trust").is(2, "invalid_params", "there is no terminal to ask on; to trust {work}, add --yes"),
     ])
     .await;
 }
