@@ -8,6 +8,7 @@ mod plan;
 mod seccomp;
 mod shortage;
 mod starter;
+mod toolchains;
 mod trusted;
 mod view;
 mod watch;
@@ -19,7 +20,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,13 +32,15 @@ pub use helper::be_cage_if_asked;
 pub use orphans::{CALL_ID, end_orphans};
 pub use plan::{Ended, Home, Level, Limits, Step};
 pub use shortage::Shortage;
+pub use toolchains::toolchain_variables;
 pub use trusted::{PutAside, put_aside_after_kill};
-pub use view::toolchain_variables;
 
 use orphans::{Mark, Marks};
 use plan::{Plan, View};
 use starter::{Started, Starter};
+use toolchains::Secrets;
 use trusted::Missing;
+use view::Homes;
 
 /// How often it is looked at whether a dropped command has ended its processes itself, and how long
 /// that takes at most: five seconds in all.
@@ -48,6 +51,9 @@ const POLL: Duration = Duration::from_millis(2);
 const READ_BYTES: usize = 64 * 1024;
 /// Reads of a pipe before the other sources are polled again: more than a pipe holds.
 const READS: usize = 17;
+
+/// The `PATH` of a command that may use no other.
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What cages are made for.
 #[derive(Clone, Debug)]
@@ -105,7 +111,9 @@ pub struct Job {
 pub struct Cages {
     settings: CageSettings,
     workspace_id: (u64, u64),
-    view: View,
+    /// What a command sees that only reads, and one that may change something.
+    views: [View; 2],
+    secrets: Secrets,
     /// The lists of system calls, without the network and with it.
     filters: [Vec<u8>; 2],
     /// Where toolchains are.
@@ -174,7 +182,12 @@ impl Cages {
             let why = "the workspace has the system's own folders in it";
             return Err(io::Error::other(why));
         }
-        let (view, variables) = view_of(&settings)?;
+        let (reading, _) = view_of(&settings, false)?;
+        let (writing, homes) = view_of(&settings, true)?;
+        let variables = homes.iter().map(|(toolchain, home)| {
+            let place = home.to_string_lossy().into_owned();
+            (toolchain.variable.to_owned(), place)
+        });
         let filter = |network| {
             let filter = seccomp::filter(seccomp::Sockets::of(settings.level, network));
             filter
@@ -191,9 +204,10 @@ impl Cages {
             workspace_id: (found.dev(), found.ino()),
             missing: Arc::new(Missing::new(&settings.workspace, settings.note.clone())?),
             settings,
-            view,
+            views: [reading, writing],
             filters,
-            variables,
+            variables: variables.collect(),
+            secrets: Secrets::of(homes),
         })
     }
 
@@ -245,17 +259,43 @@ impl Cages {
 
     /// What a command sees.
     fn view_for(&self, job: &Job) -> io::Result<View> {
-        match &job.path {
+        let mut view = match &job.path {
             Some(path) if *path != self.settings.path => {
                 let path = path.clone();
                 let settings = CageSettings {
                     path,
                     ..self.settings.clone()
                 };
-                view_of(&settings).map(|(view, _)| view)
+                view_of(&settings, job.writes)?.0
             }
-            Some(_) | None => Ok(self.view.clone()),
+            Some(_) | None => self.views[usize::from(job.writes)].clone(),
+        };
+        if self.settings.level != Level::Off {
+            let mut secrets = self.secrets.now();
+            secrets.retain(|it| view::shows(&view, &it.path) && !self.is_named(&it.path));
+            view.masked.extend(secrets);
         }
+        Ok(view)
+    }
+
+    /// Whether a file is one that the owner shows, or the workspace's.
+    fn is_named(&self, path: &Path) -> bool {
+        path.starts_with(&self.settings.workspace) || self.settings.read.iter().any(|it| it == path)
+    }
+
+    /// The folders of a `PATH` whose programs no command can have made: those that lie outside the
+    /// workspace and do not lead through it; those of the system if there are none.
+    pub fn foreign_path(&self, path: &str) -> String {
+        let workspace = &self.settings.workspace;
+        let folders = std::env::split_paths(path);
+        let folders = folders.filter(|it| view::beyond_workspace(it, workspace).is_some());
+        let joined = std::env::join_paths(folders).unwrap_or_default();
+        let joined = joined.into_string().unwrap_or_default();
+        // An empty one is the folder in which the command runs.
+        if joined.is_empty() {
+            return SYSTEM_PATH.to_owned();
+        }
+        joined
     }
 
     fn plan(&self, job: Job, view: View, temp: Option<&TempDir>, filter_bytes: usize) -> Plan {
@@ -318,9 +358,9 @@ impl Cages {
     }
 }
 
-/// What commands see, and where toolchains are.
-fn view_of(settings: &CageSettings) -> io::Result<(View, Vec<(String, String)>)> {
-    let (view, variables) = view::of(settings);
+/// What a command sees, and where toolchains are.
+fn view_of(settings: &CageSettings, writes: bool) -> io::Result<(View, Homes)> {
+    let (view, homes) = view::of(settings, writes);
     if settings.level == Level::Landlock
         && let Some(path) = view::shows_hidden(&view, settings)
     {
@@ -328,7 +368,7 @@ fn view_of(settings: &CageSettings) -> io::Result<(View, Vec<(String, String)>)>
         let why = format!("Landlock alone cannot hide {path}, which is below what commands read");
         return Err(io::Error::other(why));
     }
-    Ok((view, variables))
+    Ok((view, homes))
 }
 
 impl Running {

@@ -42,16 +42,23 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), RulesetError> {
     let mut created = ruleset.create()?;
     let read = AccessFs::from_read(NEWEST);
     let all = AccessFs::from_all(NEWEST);
-    for path in &plan.view.read {
-        created = allow(created, path, read)?;
-    }
-    for path in &plan.view.layered {
-        if plan.level == Level::Namespaces {
-            created = allow(created, path, all)?;
-            continue;
+    let view = &plan.view;
+    if plan.level == Level::Namespaces {
+        let seen = view.read.iter().map(|path| (path, read));
+        for (path, access) in seen.chain(view.layered.iter().map(|path| (path, all))) {
+            created = allow(created, path, access)?;
         }
-        for path in without(path, &plan.view.masked) {
-            created = allow(created, &path, read)?;
+    } else {
+        let masked: Vec<&Path> = view.masked.iter().map(|it| &*it.path).collect();
+        let closed = view.closed.iter().map(|(home, _)| &**home);
+        let outside: Vec<&Path> = masked.iter().copied().chain(closed).collect();
+        let seen = view.read.iter().chain(&view.layered);
+        let seen = seen.map(|path| (path, &outside));
+        let inside = view.closed.iter().flat_map(|(_, shown)| shown);
+        for (path, hidden) in seen.chain(inside.map(|path| (path, &masked))) {
+            for path in without(path, hidden) {
+                created = allow(created, &path, read)?;
+            }
         }
     }
     if let Some(home) = &plan.home {
@@ -80,9 +87,9 @@ pub(super) fn restrict(plan: &Plan) -> Result<(), RulesetError> {
 }
 
 /// A folder, or what is in it but for what is masked: a rule cannot take from what another one gives.
-fn without(folder: &Path, masked: &[PathBuf]) -> Vec<PathBuf> {
-    let is_masked = |path: &Path| masked.iter().any(|masked| masked == path);
-    let has_masked = |masked: &PathBuf| masked.starts_with(folder) && masked.exists();
+fn without(folder: &Path, masked: &[&Path]) -> Vec<PathBuf> {
+    let is_masked = |path: &Path| masked.contains(&path);
+    let has_masked = |masked: &&Path| masked.starts_with(folder) && masked.exists();
     if !masked.iter().any(has_masked) {
         return vec![folder.to_owned()];
     }

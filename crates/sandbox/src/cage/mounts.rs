@@ -8,10 +8,11 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::mount::{self, MountFlags, MountPropagationFlags, UnmountFlags};
 
-use super::plan::{Failed, Home, Plan, Step};
+use super::plan::{Failed, Home, Masked, Plan, Step};
 use crate::kernel;
 
 /// The old root, while the new one is built.
@@ -61,9 +62,19 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
     for path in &plan.view.read {
         show(path, Access::Read).map_err(about(path))?;
     }
+    for (path, shown) in &plan.view.closed {
+        close(path, shown).map_err(about(path))?;
+    }
+    let home = plan.home.as_ref();
+    let masked = || plan.view.masked.iter();
     for path in &plan.view.layered {
-        let shown = layer(path, plan.limits.temp).or_else(|_| show(path, Access::Read));
-        shown.map_err(about(path))?;
+        let of_it = || masked().filter(|it| it.path.starts_with(path));
+        if layer(path, plan.limits.temp, of_it()).is_err() {
+            show(path, Access::Read).map_err(about(path))?;
+            for it in of_it() {
+                mask(it, home).map_err(about(&it.path))?;
+            }
+        }
     }
     let workspace = &plan.workspace;
     let access = if plan.writes {
@@ -80,9 +91,9 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
     for path in &plan.view.kept {
         keep(path).map_err(about(path))?;
     }
-    let home = plan.home.as_ref();
-    for path in &plan.view.masked {
-        mask(path, home).map_err(about(path))?;
+    let is_layered = |path: &Path| plan.view.layered.iter().any(|it| path.starts_with(it));
+    for it in masked().filter(|it| !is_layered(&it.path)) {
+        mask(it, home).map_err(about(&it.path))?;
     }
     match home {
         Some(home) => settle(home).map_err(about(&home.folder))?,
@@ -201,8 +212,21 @@ fn show(path: &Path, access: Access) -> io::Result<()> {
     kernel::restrict_mount(&to, restriction, true)
 }
 
-/// Shows a folder whose changes are kept in memory and lost with the cage.
-fn layer(path: &Path, temp: u64) -> io::Result<()> {
+/// Shows a folder empty, but for what is read of it.
+fn close(path: &Path, shown: &[PathBuf]) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let options = c"mode=0555,size=64k";
+    mount::mount("tmpfs", inside(path), "tmpfs", flags, options)?;
+    shown.iter().try_for_each(|path| show(path, Access::Read))
+}
+
+/// Shows a folder whose changes are kept in memory and lost with the cage: what is masked in it is one
+/// of them.
+fn layer<'a>(
+    path: &Path,
+    temp: u64,
+    mut masked: impl Iterator<Item = &'a Masked>,
+) -> io::Result<()> {
     let (from, to) = (outside(path), inside(path));
     if !from.is_dir() {
         return Ok(());
@@ -222,7 +246,32 @@ fn layer(path: &Path, temp: u64) -> io::Result<()> {
     fs::create_dir(&upper)?;
     fs::create_dir(&work)?;
     fs::set_permissions(&upper, fs::metadata(&from)?.permissions())?;
+    masked.try_for_each(|it| cover(it, path, &upper))?;
     overlay(&from, [&upper, &work], &to)
+}
+
+/// Puts over a file of a folder, in its upper layer, what is shown in its place; a folder of it is gone.
+fn cover(masked: &Masked, folder: &Path, upper: &Path) -> io::Result<()> {
+    let Ok(kind) = fs::symlink_metadata(outside(&masked.path)) else {
+        return Ok(());
+    };
+    let below = masked.path.strip_prefix(folder).map_err(io::Error::other)?;
+    let (mut from, mut to) = (outside(folder), upper.to_owned());
+    for part in below.parent().into_iter().flatten() {
+        from.push(part);
+        to.push(part);
+        if !to.exists() {
+            fs::create_dir(&to)?;
+            fs::set_permissions(&to, fs::metadata(&from)?.permissions())?;
+        }
+    }
+    let to = upper.join(below);
+    if !kind.is_dir() {
+        return fs::write(to, &masked.shown);
+    }
+    // What an overlay takes for a name that was removed.
+    let (kind, none) = (FileType::CharacterDevice, Mode::empty());
+    Ok(rustix::fs::mknodat(rustix::fs::CWD, to, kind, none, 0)?)
 }
 
 /// Shows the home folder, over all else that is shown.
@@ -290,8 +339,9 @@ fn keep(path: &Path) -> io::Result<()> {
     kernel::restrict_mount(&place, kernel::Restriction::ReadOnly, true)
 }
 
-/// Shows a file or folder empty, but for the home folder if that lies in it.
-fn mask(path: &Path, home: Option<&Home>) -> io::Result<()> {
+/// Shows a folder empty, but for the home folder if that lies in it, or another text for a file.
+fn mask(masked: &Masked, home: Option<&Home>) -> io::Result<()> {
+    let path = &masked.path;
     let to = inside(path);
     let Ok(found) = fs::symlink_metadata(&to) else {
         return Ok(());
@@ -304,12 +354,12 @@ fn mask(path: &Path, home: Option<&Home>) -> io::Result<()> {
         }
         return kernel::restrict_mount(&to, kernel::Restriction::ReadOnly, false);
     }
-    let empty = Path::new("/empty");
-    if !empty.exists() {
-        fs::write(empty, "")?;
-        fs::set_permissions(empty, fs::Permissions::from_mode(0o444))?;
-    }
-    mount::mount_bind(empty, &to)?;
+    // The mount keeps the file, which is written anew for the next one.
+    let shown = Path::new("/shown");
+    fs::write(shown, &masked.shown)?;
+    fs::set_permissions(shown, fs::Permissions::from_mode(0o444))?;
+    mount::mount_bind(shown, &to)?;
+    fs::remove_file(shown)?;
     kernel::restrict_mount(&to, kernel::Restriction::ReadOnly, false)
 }
 

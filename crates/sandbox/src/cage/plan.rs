@@ -126,14 +126,24 @@ pub(super) struct View {
     pub(super) read: Vec<PathBuf>,
     /// Links: what each is called and where it leads.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// Folders that lie in what is read and are shown empty, each with what of it is read nevertheless.
+    pub(super) closed: Vec<(PathBuf, Vec<PathBuf>)>,
     /// Folders that look as they are, and whose changes are lost with the cage.
     pub(super) layered: Vec<PathBuf>,
-    /// Files that are shown empty, and folders that are.
-    pub(super) masked: Vec<PathBuf>,
+    /// Files and folders that are not shown as they are.
+    pub(super) masked: Vec<Masked>,
     /// Folders of the workspace that are neither moved nor removed, because of what is in them.
     pub(super) pinned: Vec<PathBuf>,
     /// Files and folders of the workspace that are read-only.
     pub(super) kept: Vec<PathBuf>,
+}
+
+/// A folder that is shown empty, or a file in whose place another text is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Masked {
+    pub(super) path: PathBuf,
+    /// The text.
+    pub(super) shown: String,
 }
 
 /// A step at which a cage can fail.

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::CageSettings;
-use super::plan::View;
+use super::plan::{Masked, View};
+use super::toolchains::{TOOLCHAINS, Toolchain};
 
 /// The system's programs and libraries.
 const SYSTEM: [&str; 10] = [
@@ -53,48 +54,6 @@ const OF_JAVA: &str = "java";
 /// What package managers know of the packages that are installed.
 const PACKAGES: [&str; 2] = ["/var/lib/dpkg", "/var/lib/rpm"];
 
-/// A toolchain's home or cache.
-struct Home {
-    /// The variable that names it.
-    variable: &'static str,
-    /// Where it is below the home folder without that variable.
-    place: &'static str,
-    /// Files in it that have credentials.
-    secrets: &'static [&'static str],
-}
-
-const HOMES: [Home; 12] = [
-    home("RUSTUP_HOME", ".rustup", &[]),
-    home("CARGO_HOME", ".cargo", &["credentials.toml", "credentials"]),
-    home("npm_config_cache", ".npm", &[]),
-    home("PIP_CACHE_DIR", ".cache/pip", &[]),
-    home("UV_CACHE_DIR", ".cache/uv", &[]),
-    home("PYENV_ROOT", ".pyenv", &[]),
-    home("NVM_DIR", ".nvm", &[]),
-    home("VOLTA_HOME", ".volta", &[]),
-    home("GOPATH", "go", &[]),
-    home("GOCACHE", ".cache/go-build", &[]),
-    home("BUN_INSTALL", ".bun", &[]),
-    home("DENO_DIR", ".cache/deno", &[]),
-];
-
-/// The variables that say where toolchains and their caches are.
-pub fn toolchain_variables() -> impl Iterator<Item = &'static str> {
-    HOMES.iter().map(|home| home.variable)
-}
-
-const fn home(
-    variable: &'static str,
-    place: &'static str,
-    secrets: &'static [&'static str],
-) -> Home {
-    Home {
-        variable,
-        place,
-        secrets,
-    }
-}
-
 /// Links that a path may lead through, as for the kernel.
 const MAX_LINKS: usize = 40;
 
@@ -109,8 +68,12 @@ pub(super) fn is_system(folder: &Path) -> bool {
     system.any(|path| Path::new(path).starts_with(folder))
 }
 
-/// The view, and the variables that tell programs where their homes are.
-pub(super) fn of(settings: &CageSettings) -> (View, Vec<(String, String)>) {
+/// The homes of toolchains that are there, by the variables that name them.
+pub(super) type Homes = Vec<(&'static Toolchain, PathBuf)>;
+
+/// The view of a command that may change what it sees, or of one that only reads; and the homes of
+/// toolchains.
+pub(super) fn of(settings: &CageSettings, writes: bool) -> (View, Homes) {
     let mut builder = Builder {
         view: View::default(),
         settings,
@@ -129,25 +92,17 @@ pub(super) fn of(settings: &CageSettings) -> (View, Vec<(String, String)>) {
     for path in PACKAGES {
         builder.read(Path::new(path));
     }
-    let mut variables = Vec::new();
-    for home in &HOMES {
-        let mut set = settings.variables.iter();
-        let set = set.find(|(name, _)| name == home.variable);
-        let set = set.map(|(_, value)| PathBuf::from(value));
-        let below = |above: &PathBuf| above.join(home.place);
-        let place = set.or_else(|| settings.home.as_ref().map(below));
-        if let Some(place) = place.filter(|place| place.is_dir())
-            && let Some(place) = builder.layer(&place)
-        {
-            let secrets = home.secrets.iter().map(|secret| place.join(secret));
-            builder.view.masked.extend(secrets);
-            let text = place.to_string_lossy().into_owned();
-            variables.push((home.variable.to_owned(), text));
+    let homes = builder.homes();
+    if writes {
+        for (_, home) in &homes {
+            if !builder.view.layered.contains(home) {
+                builder.view.layered.push(home.clone());
+            }
         }
     }
     for folder in &settings.path {
         if builder.is_harmless(folder)
-            && let Some(real) = builder.beyond_workspace(folder)
+            && let Some(real) = beyond_workspace(folder, &settings.workspace)
             && builder.is_harmless(&real)
         {
             builder.read(folder);
@@ -156,7 +111,20 @@ pub(super) fn of(settings: &CageSettings) -> (View, Vec<(String, String)>) {
     for path in &settings.read {
         builder.read(path);
     }
-    (builder.finish(), variables)
+    if !writes {
+        builder.close(&homes);
+    }
+    (builder.finish(), homes)
+}
+
+/// Whether a path is shown besides the workspace.
+pub(super) fn shows(view: &View, path: &Path) -> bool {
+    let is_below = |above: &PathBuf| path.starts_with(above);
+    let mut closed = view.closed.iter();
+    match closed.find(|(home, _)| is_below(home)) {
+        Some((_, shown)) => shown.iter().any(is_below),
+        None => view.read.iter().chain(&view.layered).any(is_below),
+    }
 }
 
 /// A hidden folder that lies below what is shown.
@@ -182,50 +150,82 @@ fn parts(path: &Path) -> VecDeque<OsString> {
     parts.collect()
 }
 
+/// Where a path leads. `None` for one that does so through the workspace, where commands can change
+/// what a link leads to, for one with `..`, and for one that leads nowhere.
+pub(super) fn beyond_workspace(path: &Path, workspace: &Path) -> Option<PathBuf> {
+    let mut left: VecDeque<OsString> = parts(path);
+    if left.iter().any(|part| part == "..") || !path.is_absolute() {
+        return None;
+    }
+    let (mut real, mut links) = (PathBuf::from("/"), 0);
+    while let Some(part) = left.pop_front() {
+        if part == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(part);
+        if next.starts_with(workspace) {
+            return None;
+        }
+        let Ok(target) = fs::read_link(&next) else {
+            real = next;
+            continue;
+        };
+        links += 1;
+        if links > MAX_LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        for part in parts(&target).into_iter().rev() {
+            left.push_front(part);
+        }
+    }
+    real.exists().then_some(real)
+}
+
 struct Builder<'a> {
     view: View,
     settings: &'a CageSettings,
 }
 
 impl Builder<'_> {
-    /// Where a path leads. `None` for one that does so through the workspace, where commands can
-    /// change what a link leads to, for one with `..`, and for one that leads nowhere.
-    fn beyond_workspace(&self, path: &Path) -> Option<PathBuf> {
-        let mut left: VecDeque<OsString> = parts(path);
-        if left.iter().any(|part| part == "..") || !path.is_absolute() {
-            return None;
-        }
-        let (mut real, mut links) = (PathBuf::from("/"), 0);
-        while let Some(part) = left.pop_front() {
-            if part == ".." {
-                real.pop();
-                continue;
-            }
-            let next = real.join(part);
-            if next.starts_with(&self.settings.workspace) {
-                return None;
-            }
-            let Ok(target) = fs::read_link(&next) else {
-                real = next;
-                continue;
-            };
-            links += 1;
-            if links > MAX_LINKS {
-                return None;
-            }
-            if target.is_absolute() {
-                real = PathBuf::from("/");
-            }
-            for part in parts(&target).into_iter().rev() {
-                left.push_front(part);
+    /// The homes of toolchains that may be shown, by their real paths.
+    fn homes(&self) -> Homes {
+        let settings = self.settings;
+        let found = TOOLCHAINS.iter().filter_map(|toolchain| {
+            let mut set = settings.variables.iter();
+            let set = set.find(|(name, _)| name == toolchain.variable);
+            let set = set.map(|(_, value)| PathBuf::from(value));
+            let below = |above: &PathBuf| above.join(toolchain.place);
+            let place = set.or_else(|| settings.home.as_ref().map(below));
+            let place = place.filter(|place| place.is_dir())?;
+            let real = beyond_workspace(&place, &settings.workspace)?;
+            self.is_harmless(&real).then_some((toolchain, real))
+        });
+        found.collect()
+    }
+
+    /// Shows of the homes of toolchains their programs and libraries alone, and what the owner names.
+    fn close(&mut self, homes: &Homes) {
+        for (toolchain, home) in homes {
+            let workspace = &self.settings.workspace;
+            let named = self.settings.path.iter().chain(&self.settings.read);
+            let named = named.filter_map(|path| beyond_workspace(path, workspace));
+            let named = named.filter(|path| path.starts_with(home));
+            let shown: Vec<PathBuf> = named.chain(toolchain.programs_in(home)).collect();
+            if self.is_shown(home) {
+                self.view.closed.push((home.clone(), shown));
+            } else {
+                shown.iter().for_each(|path| self.read(path));
             }
         }
-        real.exists().then_some(real)
     }
 
     /// Shows a file or folder under the name that it has; what it is a link to, too.
     fn read(&mut self, path: &Path) {
-        let Some(real) = self.beyond_workspace(path) else {
+        let Some(real) = beyond_workspace(path, &self.settings.workspace) else {
             return;
         };
         if real != path && !self.is_shown(path.parent().unwrap_or(path)) {
@@ -234,18 +234,6 @@ impl Builder<'_> {
         if !self.is_shown(&real) {
             self.view.read.push(real);
         }
-    }
-
-    /// Shows a folder that may be written for as long as the cage lives; its real path.
-    fn layer(&mut self, path: &Path) -> Option<PathBuf> {
-        let real = self.beyond_workspace(path)?;
-        if !self.is_harmless(&real) {
-            return None;
-        }
-        if !self.view.layered.contains(&real) {
-            self.view.layered.push(real.clone());
-        }
-        Some(real)
     }
 
     fn is_shown(&self, path: &Path) -> bool {
@@ -301,7 +289,11 @@ impl Builder<'_> {
         pinned.dedup();
         self.view.pinned = pinned;
         let hidden = self.settings.hidden.iter();
-        self.view.masked.extend(hidden.cloned());
+        let hidden = hidden.map(|path| Masked {
+            path: path.clone(),
+            shown: String::new(),
+        });
+        self.view.masked.extend(hidden);
         self.view
     }
 }

@@ -5,6 +5,7 @@ mod limits;
 mod orphans;
 mod proof;
 mod spare;
+mod toolchains;
 mod trusted;
 
 use std::collections::HashMap;

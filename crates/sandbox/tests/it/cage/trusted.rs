@@ -189,6 +189,8 @@ fn a_folder_of_path_that_leads_through_the_workspace_shows_nothing() {
         for folder in [&bin, &by_home, &bin.join("below/.."), &up] {
             let ended = ends(&cages, folder, &read);
             assert_eq!(ended, Ended::Exited(1), "{level:?} {}", folder.display());
+            let path = format!("{}:/usr/bin", folder.display());
+            assert_eq!(cages.foreign_path(&path), "/usr/bin", "{path}");
         }
         let settings = CageSettings {
             path: vec![bin],
