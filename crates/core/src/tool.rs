@@ -223,10 +223,19 @@ pub struct CallContext {
     /// Whether the session had read text from outside before, so that the call sends nothing to hosts
     /// that the gate has not seen (TL-10).
     pub tainted: bool,
+    /// Whether nobody decided about this call: a person, or the configuration, has allowed others like it.
+    pub by_rule: bool,
     /// What was found when the call was examined ([`Toolset::facts`]); the gate decided by it.
     pub facts: Option<CallFacts>,
     /// Where a call that takes long says how far it is.
     pub progress: ProgressSink,
+}
+
+impl ToolSpec {
+    /// Whether this is a tool of the server, and a person could take the name for its name.
+    pub fn is_like_built_in(&self, name: &str) -> bool {
+        self.origin == Origin::BuiltIn && self.name.eq_ignore_ascii_case(name)
+    }
 }
 
 impl CallContext {
@@ -241,6 +250,7 @@ impl CallContext {
             environment: None,
             approved: None,
             tainted: false,
+            by_rule: false,
             facts: None,
             progress: ProgressSink::default(),
         }

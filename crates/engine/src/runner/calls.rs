@@ -429,9 +429,12 @@ impl<'a> Calls<'a> {
             approved,
             tainted,
         } = start;
+        let after_outside = tainted.then_some(grounds.is_some());
+        let by_rule = grounds.is_some_and(|it| !matches!(it, Grounds::Approval(_)));
         let context = CallContext {
             approved,
             tainted,
+            by_rule,
             progress: self.reports.sink(&examined.call.id),
             ..self.runner.context_of(&examined.call)
         };
@@ -439,7 +442,7 @@ impl<'a> Calls<'a> {
             call: examined.call.id.clone(),
             name: examined.call.name.clone(),
             outside: examined.outside(),
-            after_outside: tainted.then_some(grounds.is_some()),
+            after_outside,
             sharing: examined.tool.spec.sharing,
             closer: examined.tool.spec.closer,
         };

@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 
 use super::reporting::{Latest, report};
 use super::written::{Written, unknown};
-use super::{Exec, ExecTool, Found, off};
+use super::{Exec, ExecTool, Found, off, shell};
 
 /// How often a server shows that it lives while a command runs.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
@@ -125,7 +125,10 @@ fn start(
     context: &CallContext,
 ) -> Result<(Running, Option<Recording>, Option<String>), String> {
     let cages = tool.shell.check().map_err(|why| off(&why))?;
-    let (job, homeless) = tool.job(exec, found, context)?;
+    let (mut job, homeless) = tool.job(exec, found, context)?;
+    if found.reads || context.by_rule {
+        shell::use_foreign_programs(cages, &mut job.env);
+    }
     let recorder = tool.workspace.recorder().filter(|_| job.writes);
     let (recording, looked) = match recorder {
         Some(recorder) => recorder.begin(

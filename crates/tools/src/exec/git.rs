@@ -51,12 +51,13 @@ impl GitSettings {
 
     fn ask(&self, path: &[PathBuf], workspace: &Path) -> Option<String> {
         // What a command could have put there is not run outside the sandbox.
-        let mut folders = path
-            .iter()
-            .filter(|folder| folder.is_absolute() && !folder.starts_with(workspace));
+        let workspace = workspace.canonicalize().ok()?;
+        let mut folders = path.iter().filter(|folder| folder.is_absolute());
         let git = folders.find_map(|folder| {
+            let folder = folder.canonicalize().ok()?;
             let git = folder.join("git").canonicalize().ok()?;
-            (git.is_file() && !git.starts_with(workspace)).then_some(git)
+            let is_foreign = !folder.starts_with(&workspace) && !git.starts_with(&workspace);
+            (git.is_file() && is_foreign).then_some(git)
         })?;
         let mut child = Command::new(git)
             .args(["config", "--global", "--includes", "-z"])

@@ -16,6 +16,8 @@ use super::git::{GitSettings, Identity};
 const GIT_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of what git says about its version, at most.
 const MAX_VERSION_BYTES: usize = 1_024;
+/// The variable of the folders in which programs are looked for.
+const PATH: &str = "PATH";
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 /// How long a sandbox that was missing is not tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -133,12 +135,14 @@ impl Shell {
             .map_or(&self.allow_without_git, |found| &found.allow)
     }
 
-    /// What the git that commands get says about its version.
+    /// What the git says about its version that commands get which only read.
     fn git_version(&self, cages: &Cages) -> Option<String> {
+        let mut env = self.settings.env.clone();
+        use_foreign_programs(cages, &mut env);
         let running = cages.start(Job {
             program: shell()?,
             args: vec!["-c".to_owned(), "git --version".to_owned()],
-            env: self.settings.env.clone(),
+            env,
             path: None,
             cwd: self.settings.cages.workspace.clone(),
             home: None,
@@ -164,6 +168,14 @@ impl Shell {
         watched.ok()?;
         String::from_utf8(version).ok()
     }
+}
+
+/// Makes the programs of a command that nobody was asked about those that no command can have made.
+pub(super) fn use_foreign_programs(cages: &Cages, env: &mut Vec<(String, String)>) {
+    let known = env.iter().position(|(name, _)| name == PATH);
+    let path = known.map(|at| env.swap_remove(at).1);
+    let path = cages.foreign_path(&path.unwrap_or_default());
+    env.push((PATH.to_owned(), path));
 }
 
 /// The shell that runs commands.

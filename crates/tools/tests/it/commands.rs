@@ -1,6 +1,7 @@
 //! What commands changed is taken back with their turn.
 
 mod covered;
+mod path;
 mod random;
 
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::{
-    AgentPath, CallContext, CallId, Outcome, Probed, SessionId, Status, ToolCall, ToolReply,
-    ToolSpec, Toolset, TurnId,
+    AgentPath, CallContext, CallFacts, CallId, Outcome, Probed, SessionId, Status, ToolCall,
+    ToolReply, ToolSpec, Toolset, TurnId,
 };
 use samovar_egress::Client;
 use samovar_sandbox::cage::{CageSettings, Level, Limits};
@@ -30,15 +30,17 @@ pub(crate) struct Yard {
     tools: Vec<Arc<dyn Toolset>>,
 }
 
+/// The `PATH` of commands, but where a test gives another.
+const PATH: &str = "/usr/bin:/bin";
+
 /// A sandbox for commands; without a sandbox where the machine gives none.
-fn shell(ws: &Path) -> Shell {
+fn shell(ws: &Path, path: &str) -> Shell {
     let with = |level| {
-        let path = ["/usr/bin", "/bin"].map(PathBuf::from).to_vec();
         Shell::new(ExecSettings {
             cages: CageSettings {
                 level,
                 workspace: ws.to_owned(),
-                path,
+                path: std::env::split_paths(path).collect(),
                 home: None,
                 variables: Vec::new(),
                 read: Vec::new(),
@@ -51,7 +53,7 @@ fn shell(ws: &Path) -> Shell {
             allow: ReadOnly::built_in(),
             timeout: Duration::from_mins(10),
             limits: Limits::default(),
-            env: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+            env: vec![("PATH".to_owned(), path.to_owned())],
             git: GitSettings {
                 env: vec![("HOME".into(), ws.join("../outside/person").into())],
             },
@@ -89,6 +91,11 @@ impl Yard {
 
     /// The same folder with commands that are recorded in another data directory, as a server opens it.
     pub(crate) fn commanding_in(self, data: &Path, bounds: RecorderBounds) -> Self {
+        self.commanding_by(PATH, data, bounds)
+    }
+
+    /// The same, where commands have another `PATH`.
+    pub(crate) fn commanding_by(self, path: &str, data: &Path, bounds: RecorderBounds) -> Self {
         let ws = self.ws("").canonicalize().unwrap();
         let protected = Protected {
             hidden: vec![ws.join("data")],
@@ -107,7 +114,7 @@ impl Yard {
             workspace: workspace.clone(),
             client: Client::new(Vec::new()),
             search: None,
-            shell: Some(Arc::new(shell(&ws))),
+            shell: Some(Arc::new(shell(&ws, path))),
         });
         Self {
             workspace,
@@ -234,6 +241,12 @@ impl Yard {
         self.call_with(call, name, args, &mut |context| {
             context.turn = TurnId::new(turn).unwrap();
         })
+    }
+
+    /// What is particular about a call.
+    pub(crate) fn facts(&self, name: &str, args: Value) -> Option<CallFacts> {
+        let (tool, call, _) = self.prepare(name, args);
+        tool.facts(&call)
     }
 
     /// Calls a tool with a context of this shape, under an id.
