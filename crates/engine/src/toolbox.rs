@@ -168,6 +168,11 @@ impl Toolbox {
             let name = spec.name.clone();
             let tool = Arc::new(Tool::new(spec, toolset));
             check(&tool)?;
+            let mut others = tools.values();
+            let is_alike = others.any(|other| other.spec.is_like_built_in(&name));
+            if is_alike && !tools.contains_key(&name) {
+                return Err(refused(locale::tool::name_taken(locale::quoted(&name))));
+            }
             if tools.insert(name.clone(), tool).is_some() && taken == NameConflict::Refused {
                 return Err(refused(locale::tool::name_taken(locale::quoted(&name))));
             }

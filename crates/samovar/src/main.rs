@@ -80,7 +80,11 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let alone = handed.and_then(|()| match &args.command {
-        command if may_run_tools(command.as_ref()) => config::handed::leave(&begun.keys),
+        command if may_run_tools(command.as_ref()) => {
+            let left = config::handed::leave(&begun.keys);
+            config::handed::close_memory();
+            left
+        }
         _ => Ok(()),
     });
     match alone.and_then(|()| start(args, begun.log)) {

@@ -30,8 +30,9 @@ const TRUSTED_NAMES: [&str; 10] = [
     "memory",
 ];
 
-/// What is trusted in every folder: git also runs what a repository below the workspace says.
-const TRUSTED_EVERYWHERE: [&str; 1] = [".git"];
+/// What is trusted in every folder: git also runs what a repository below the workspace says, and a
+/// server that starts below it reads settings there.
+const TRUSTED_EVERYWHERE: [&str; 2] = [".git", "samovar.toml"];
 
 /// The files that tell agents how to work in a folder; the first that can be read counts (MD-27).
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -50,12 +51,11 @@ const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 pub(crate) fn protected(config: &Config) -> Protected {
     // Before the first start there is no data directory: only `doctor` asks then.
     let private = config.private.iter().chain([&config.data_dir]);
-    let there = private.filter(|folder| folder.is_dir());
-    // What is made later has no identity to be known by yet, so its path is kept shut as well.
+    let private = private.filter(|folder| folder.is_dir() || !folder.exists());
     let guarded = config.guarded.iter().chain(&config.private).cloned();
     let names = TRUSTED_NAMES.map(PathBuf::from).into_iter();
     Protected {
-        hidden: there.cloned().collect(),
+        hidden: private.cloned().collect(),
         read_only: names.chain(guarded).collect(),
         read_only_names: TRUSTED_EVERYWHERE.map(str::to_owned).to_vec(),
     }

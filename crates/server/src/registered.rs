@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use samovar_core::tool::Origin;
-use samovar_core::{Code, Effect, Error, Toolset};
+use samovar_core::{Code, Effect, Error, ToolSpec, Toolset};
 use samovar_egress::{Client, Target};
 use samovar_engine::{Engine, Toolbox};
 use samovar_locale as locale;
@@ -143,7 +143,9 @@ impl RegisteredTools {
         let mut changed = kept.clone();
         let before = changed.iter().position(|other| other.name == params.name);
         let specs = toolbox.specs();
-        let there = specs.iter().find(|spec| spec.name == params.name);
+        let is_taken =
+            |spec: &&Arc<ToolSpec>| spec.name == params.name || spec.is_like_built_in(&params.name);
+        let there = specs.iter().find(is_taken);
         if there.is_some_and(|spec| before.is_none() || spec.origin != Origin::Registered) {
             let why = locale::tool::name_taken(locale::quoted(&params.name));
             return Err(invalid(why));

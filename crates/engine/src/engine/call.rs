@@ -53,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// The calls that wait to be settled from outside, oldest first. This does not count as using a
+    /// The calls that wait to be settled from outside or for a person's decision, oldest first. This does not count as using a
     /// session: where sessions are loaded on use, it loads none.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use samovar_config::Sources;
 use samovar_core::redact::{self, Secret};
 use samovar_locale as text;
@@ -117,6 +118,14 @@ pub(crate) fn leave(keys: &Variables) -> Result<(), Failure> {
     command.env(HANDED, place(&memory));
     // Not to be gone on from: it may have changed how signals are handled.
     Err(Failure::broken(&command.exec()))
+}
+
+/// Closes the memory of this process to the other processes of its user, commands without a sandbox
+/// among them; root can read it all the same.
+pub(crate) fn close_memory() {
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "other processes can read the memory of this one");
+    }
 }
 
 /// This program in the same process with the same arguments, environment and keys.

@@ -16,9 +16,10 @@ use crate::sys::{self, Id};
 /// What a jail protects from every tool, in every mode.
 #[derive(Debug, Clone, Default)]
 pub struct Protected {
-    /// Directories that are treated as not there, wherever they lie; they must exist.
+    /// Directories that are treated as not there, wherever they lie.
     ///
-    /// Each is known by its identity: another name, a rename or a bind mount changes nothing.
+    /// Each is known by its identity: another name, a rename or a bind mount changes nothing. One that
+    /// is made later is known by the identity that its path has then.
     pub hidden: Vec<PathBuf>,
     /// Files and folders that can be read and not written, relative to the root or absolute; they
     /// need not exist. A folder that is there is known by its identity as well.
@@ -34,6 +35,8 @@ const MAX_HOPS: usize = 8;
 #[derive(Debug)]
 pub(super) struct Guard {
     hidden: Vec<HeldDir>,
+    /// The paths of those that were not there when the jail was opened.
+    hidden_later: Vec<PathBuf>,
     read_only: Vec<JailPath>,
     /// The folders among them, as they were when the jail was opened: one stays protected while
     /// another takes its name.
@@ -57,10 +60,14 @@ impl Guard {
         root: &OwnedFd,
         spellings: &[PathBuf; 2],
     ) -> Result<Guard, JailError> {
-        let hidden = protected
-            .hidden
-            .iter()
-            .map(|path| HeldDir::open(path).map_err(|errno| JailError::from_errno(errno, path)));
+        let (mut hidden, mut hidden_later) = (Vec::new(), Vec::new());
+        for path in &protected.hidden {
+            match HeldDir::open(path) {
+                Ok(held) => hidden.push(held),
+                Err(io::Errno::NOENT | io::Errno::ACCESS) => hidden_later.push(path.clone()),
+                Err(errno) => return Err(JailError::from_errno(errno, path)),
+            }
+        }
         let read_only = protected.read_only.iter().map(|path| {
             let (raw, beneath) = (path.to_string_lossy(), from_root(spellings, path));
             match beneath {
@@ -75,7 +82,8 @@ impl Guard {
         });
         let names = protected.read_only_names.iter();
         Ok(Guard {
-            hidden: hidden.collect::<Result<_, _>>()?,
+            hidden,
+            hidden_later,
             read_only_dirs: dirs.collect(),
             read_only_names: names.map(|name| fold(name)).collect(),
             read_only,
@@ -84,7 +92,8 @@ impl Guard {
 
     /// Whether this directory is treated as not there.
     pub(super) fn hides(&self, id: Id) -> bool {
-        self.hidden.iter().any(|dir| dir.id == id)
+        let is_made = |path: &PathBuf| fs::stat(path).is_ok_and(|found| Id::of(&found) == id);
+        self.hidden.iter().any(|dir| dir.id == id) || self.hidden_later.iter().any(is_made)
     }
 
     /// Whether `root` is a hidden directory or lies in one.
@@ -156,12 +165,8 @@ impl Guard {
 
     /// Whether this is a name that is read-only in every folder.
     fn is_name(&self, name: &OsStr) -> bool {
-        // The dot at the beginning is all that tells `.git` from the plain word.
-        let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        is_hidden
-            && self
-                .read_only_names
-                .contains(&fold(&name.to_string_lossy()))
+        self.read_only_names
+            .contains(&fold(&name.to_string_lossy()))
     }
 }
 

@@ -54,6 +54,17 @@ fn another_directory_at_the_hidden_ones_old_name_is_an_ordinary_one() {
 
 // proves TL-8
 #[test]
+fn a_folder_that_is_to_be_hidden_is_hidden_also_when_it_is_made_later() {
+    let yard = Yard::new();
+    let jail = yard.jail_with(&[yard.ws("later")], &[]).unwrap();
+    fs::create_dir(yard.ws("later")).unwrap();
+    fs::write(yard.ws("later/token"), "secret").unwrap();
+    assert_eq!(verdict(&read(&jail, "later/token")), "not found");
+    assert!(!list(&jail, "").unwrap().contains(&"later".to_owned()));
+}
+
+// proves TL-8
+#[test]
 fn a_workspace_in_the_data_directory_is_refused() {
     let yard = Yard::new();
     for hidden in [yard.ws(""), yard.top()] {

@@ -115,7 +115,13 @@ impl Yard {
                 .is_some_and(|name| list.contains(&name.as_str()))
         };
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        is_git || in_data || names[0] == "config" || first(&own) || first(&["own", "later", "sub"])
+        let is_settings = names.iter().any(|name| name == "samovartoml");
+        is_git
+            || is_settings
+            || in_data
+            || names[0] == "config"
+            || first(&own)
+            || first(&["own", "later", "sub"])
     }
 }
 

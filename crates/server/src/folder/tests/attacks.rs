@@ -41,6 +41,7 @@ pub(super) const REPLACE: &[Attack] = &[
     ("a/.git/config", &[File("ws/a/.git/config")], &[]),
     ("own/samovar.toml", &[], &[]),
     ("sub/samovar.toml", &[File("ws/sub/samovar.toml")], &[]),
+    ("a/samovar.toml", &[File("ws/a/samovar.toml")], &[]),
 ];
 
 /// Files that are not there yet.
@@ -64,6 +65,7 @@ const CREATE: &[Attack] = &[
     ("own/new.toml", &[], &[]),
     ("later/samovar.toml", &[], &[]),
     ("sub/samovar.toml", &[], &[]),
+    ("a/b/samovar.toml", &[], &[]),
     // Made after the server started.
     ("agents/x.md", &[], &[Dir("ws/agents")]),
     ("later/samovar.toml", &[], &[Dir("ws/later")]),
@@ -212,6 +214,11 @@ pub(super) const HIDDEN: &[Attack] = &[
     ("../config/samovar.toml", &[], &[]),
     ("{top}/config/trusted.toml", &[], &[]),
     ("/proc/self/root{top}/config/samovar.toml", &[], &[]),
+    (
+        "{top}/ws/later/samovar.toml",
+        &[],
+        &[File("ws/later/samovar.toml")],
+    ),
 ];
 
 /// Folders that are renamed while the server runs.
