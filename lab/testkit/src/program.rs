@@ -110,6 +110,13 @@ impl Program {
         self
     }
 
+    /// Starts it with this program and its options.
+    #[must_use]
+    pub fn started_by(mut self, starter: &str) -> Self {
+        self.prelude = Some(format!(r#"set -- "$0" "$@"; exec {starter} "$@""#));
+        self
+    }
+
     /// The folder that it is started in.
     pub fn folder(&self) -> PathBuf {
         self.root.path().join("work")

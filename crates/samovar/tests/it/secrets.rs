@@ -46,6 +46,38 @@ fn shown(process: Pid, file: &str) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
+/// Reads another process as one without the right of root to do so.
+const PLAIN: &str = "setpriv --bounding-set=-sys_ptrace";
+
+// proves TL-14
+#[tokio::test]
+async fn no_other_process_of_its_user_reads_the_memory_of_a_server() {
+    let is_root = rustix::process::geteuid().is_root();
+    let starter = if is_root { PLAIN } else { "env" };
+    let reads = |process: Pid| {
+        // What the kernel shows of a process's memory, by the same rule.
+        let file = format!("/proc/{}/environ", process.as_raw_nonzero());
+        let words = starter.split(' ').chain(["cat", file.as_str()]);
+        let words: Vec<_> = words.collect();
+        let read = std::process::Command::new(words[0])
+            .args(&words[1..])
+            .output();
+        read.unwrap().status.success()
+    };
+    let program = program().started_by(starter);
+    let server = program.serve(&[]).await;
+    assert!(!reads(server.pid()));
+
+    let words = starter.split(' ').chain(["sleep", "600"]);
+    let words: Vec<_> = words.collect();
+    let mut other = std::process::Command::new(words[0]);
+    let mut other = other.args(&words[1..]).spawn().unwrap();
+    let is_read = reads(Pid::from_child(&other));
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(is_read, "the border");
+}
+
 // proves TL-14
 #[tokio::test]
 async fn a_server_has_its_keys_and_its_environment_has_none() {
@@ -69,12 +101,23 @@ async fn a_server_has_its_keys_and_its_environment_has_none() {
 
     let server = program.serve(&["--approval", "auto"]).await;
 
-    let environ = shown(server.pid(), "environ");
-    for secret in [KEY, TOKEN, "sk-of-", "a-pass-word"] {
-        assert!(!environ.contains(secret), "{secret}: {environ}");
-    }
-    for other in ["OPENAI_BASE_URL=", "HOME=", "NO_PROXY="] {
-        assert!(environ.contains(other), "{other}: {environ}");
+    // Only root sees more of it.
+    if rustix::process::geteuid().is_root() {
+        let environ = shown(server.pid(), "environ");
+        for secret in [KEY, TOKEN, "sk-of-", "a-pass-word"] {
+            assert!(!environ.contains(secret), "{secret}: {environ}");
+        }
+        for other in ["OPENAI_BASE_URL=", "HOME=", "NO_PROXY="] {
+            assert!(environ.contains(other), "{other}: {environ}");
+        }
+        let descriptors = format!("/proc/{}/fd", server.pid().as_raw_nonzero());
+        for descriptor in std::fs::read_dir(descriptors).unwrap().flatten() {
+            let leads_to = std::fs::read_link(descriptor.path()).unwrap_or_default();
+            assert!(
+                !leads_to.to_string_lossy().contains("memfd"),
+                "{leads_to:?}"
+            );
+        }
     }
     assert_eq!(shown(server.pid(), "comm"), "samovar\n");
     let words = shown(server.pid(), "cmdline");
@@ -82,14 +125,6 @@ async fn a_server_has_its_keys_and_its_environment_has_none() {
         words.ends_with("samovar serve --port 0 --approval auto "),
         "{words}"
     );
-    let descriptors = format!("/proc/{}/fd", server.pid().as_raw_nonzero());
-    for descriptor in std::fs::read_dir(descriptors).unwrap().flatten() {
-        let leads_to = std::fs::read_link(descriptor.path()).unwrap_or_default();
-        assert!(
-            !leads_to.to_string_lossy().contains("memfd"),
-            "{leads_to:?}"
-        );
-    }
     // With the token of the environment, and the key of the environment.
     let session = server.session().await;
     let frames = format!("{:?}", server.turn(&session, "go").await);

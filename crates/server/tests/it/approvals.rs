@@ -240,6 +240,7 @@ async fn a_token_that_uses_sessions_never_answers_for_itself() {
         format!("/api/approvals/{id}"),
         format!("/api/calls/{}", waiting["callId"].as_str().unwrap()),
     );
+    assert_eq!(app.get("/api/calls").await.body["totalCount"], 0);
     for (scope, client) in &tokens[..2] {
         let tries = [
             (approvals.as_str(), json!({"decision": "once"})),

@@ -149,6 +149,7 @@ async fn what_cannot_be_a_tool_is_refused_with_the_reason_and_nothing_is_kept() 
         (without("name"), "name"),
         (with("name", "a b".into()), "a-z"),
         (with("name", "read_file".into()), "already"),
+        (with("name", "Read_File".into()), "already"),
         (without("description"), "description"),
         (with("description", " ".into()), "description"),
         (with("parameters", json!({"type": "array"})), "object"),
@@ -412,6 +413,7 @@ async fn a_configuration_with_a_tool_that_cannot_be_one_starts_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for (name, description, url, word) in [
         ("read_file", "Reads.", "http://example.com", "already"),
+        ("Read_file", "Reads.", "http://example.com", "already"),
         ("a b", "Reads.", "http://example.com", "a-z"),
         ("good", "", "http://example.com", "description"),
         ("good", "Reads.", "ftp://example.com", "https"),

@@ -1,9 +1,77 @@
 //! Files with keys: of others, which tools pass on as they are, and our own, which a model never sees.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use samovar_core::CallFacts;
 use samovar_core::redact::{self, Secret};
+use samovar_tools::RecorderBounds;
 use serde_json::json;
 
 use crate::yard::Yard;
+
+/// What toolchains leave in a home folder, with secrets in it and without.
+const PLANTED: &str = include_str!("../../../sandbox/tests/it/cage/toolchains.tsv");
+
+// proves TL-6, TL-8
+#[tokio::test]
+async fn no_tool_shows_a_secret_of_a_toolchain() {
+    let yard = Yard::new();
+    let home = yard.outside("person");
+    let rows: Vec<Vec<&str>> = PLANTED
+        .lines()
+        .skip(1)
+        .map(|row| row.split('\t').collect())
+        .collect();
+    for row in &rows {
+        let path = home.join(row[1]);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, row[2].replace("{n}", "\n").replace("{t}", "\t")).unwrap();
+    }
+    let link = home.join(".nvm/versions/node/v22.1.0/npmrc");
+    symlink("../../../own-settings", link).unwrap();
+    let data = yard.ws("data");
+    let yard = yard.commanding_in(&data, RecorderBounds::default());
+    // Without a sandbox a command has this folder of the machine.
+    let sandbox = json!({"command": "ls -d /var/log"});
+    if yard.call("exec", sandbox).await.text.starts_with("exit code 0") {
+        println!("not provable here: no sandbox");
+        return;
+    }
+    let mut shown = 0;
+    for row in rows {
+        let path = home.join(row[1]);
+        let folder = path.parent().unwrap();
+        let cat = json!({ "command": format!("cat '{}'", path.display()) });
+        for (tool, args, reads) in [
+            ("read_file", json!({ "path": path }), true),
+            ("list_dir", json!({ "path": folder }), true),
+            (
+                "search_files",
+                json!({"path": folder, "pattern": "."}),
+                true,
+            ),
+            ("exec", cat.clone(), true),
+            ("exec", cat, false),
+        ] {
+            let call = yard.call_with("call", tool, args, &mut |context| {
+                context.facts = Some(CallFacts {
+                    reads,
+                    ..CallFacts::default()
+                });
+            });
+            let text = call.await.text;
+            assert!(
+                !text.contains("SECRET"),
+                "{tool} {reads} {}: {text}",
+                row[1]
+            );
+            shown += usize::from(text.contains("PLAIN"));
+        }
+    }
+    // Programs by both kinds of commands, and caches by one.
+    assert_eq!(shown, 9 * 2 + 6);
+}
 
 const KEY: &str = "sk-Zq7-our-own-key-00";
 

@@ -41,7 +41,7 @@ fn shell(ws: &Path, path: &str) -> Shell {
                 level,
                 workspace: ws.to_owned(),
                 path: std::env::split_paths(path).collect(),
-                home: None,
+                home: ws.join("../outside/person").canonicalize().ok(),
                 variables: Vec::new(),
                 read: Vec::new(),
                 hidden: vec![ws.join("data")],
