@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use samovar_locale as locale;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::agent::AgentName;
@@ -141,18 +143,19 @@ pub enum Action {
     CloseEmpty,
 }
 
-/// What happens to a message when another turn is running (AS-11).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What happens to a message when another turn is running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Delivery {
     /// It waits for its turn.
     #[default]
     Queue,
-    /// It joins the running turn before that turn's next model call; if that turn ends first, it
-    /// starts its own.
+    /// It joins the running turn before that turn's next model call; its own turn then ends as
+    /// `steered`. If the running turn ends first, the message starts its own. It cannot set bounds.
     Steer,
-    /// The running turn is stopped, and its own starts.
+    /// The running turn is stopped, and its own turn starts, before waiting messages.
     Interrupt,
-    /// It is refused.
+    /// It is refused with `session_busy`.
     Reject,
 }
 

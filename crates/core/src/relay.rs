@@ -1,10 +1,13 @@
 //! The relay: the messages between an external agent and the host of a screen (spec 08, protocol
 //! mvp-0.2).
 
+mod study;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ports::Millis;
+pub use study::{Direction, HostKind, RoomInfo, StudyInfo, StudyRow, StudyView};
 
 /// The protocol's version, sent in each envelope.
 pub const VERSION: &str = "mvp-0.2";

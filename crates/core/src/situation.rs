@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use samovar_locale as locale;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -19,9 +20,11 @@ pub const MAX_ENVIRONMENT_BYTES: usize = 16 * 1024;
 /// The mode of a turn that none was decided for.
 pub const DEFAULT_MODE: &str = "default";
 
-/// What a client's UI shows to the person. Text from outside.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What a client's UI shows to the person.
+// It is text from outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Context")]
 pub struct PostedContext {
     /// The workspace of the UI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +41,7 @@ pub struct PostedContext {
 }
 
 /// A tab of a client's UI.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tab {
     /// Its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,11 +57,12 @@ pub struct Tab {
     pub kind: Option<String>,
 }
 
-/// What the owner's shell says of programs, language and time, for the commands of a turn (TL-6).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Variables for commands: 16 KiB at most, without control characters.
+// They come from the owner's shell, for the commands of a turn (TL-6).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub struct Environment {
-    /// Where programs are found.
+    /// The folders in which programs are found; commands may read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The language.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use samovar_core::relay::{
-    Envelope, Host, HostContext, MessageKind, PersonDeed, RelayCode, RelayRole,
+    Envelope, Host, HostContext, HostKind, MessageKind, PersonDeed, RelayCode, RelayRole, RoomInfo,
 };
 use samovar_core::{Clock, planted};
 use tokio::task::JoinHandle;
@@ -20,8 +20,7 @@ use tokio::time::Instant;
 use crate::log::SyncedFile;
 use crate::logs::{RoomLog, StudyLogs};
 use crate::queue::{Disconnected, Item, Queue, RowAddress};
-use crate::relay::RoomInfo;
-use crate::room::{Change, Delivery, HostKind, Key, Refusal, Room, RoomTime, Rules, Step, Study};
+use crate::room::{Change, Delivery, Key, Refusal, Room, RoomTime, Rules, Step, Study};
 use sync_queue::{Admission, SyncQueue};
 
 /// What all rooms share.
@@ -240,7 +239,7 @@ impl Cell {
         (!state.is_dead).then(|| RoomInfo {
             room: self.name.clone(),
             host: state.room.host().map(|(_, kind)| kind),
-            agents: state.room.agents(),
+            agents: state.room.agents() as u64,
             study,
         })
     }

@@ -28,9 +28,8 @@ pub mod toolhost;
 
 pub use in_process::InProcess;
 pub use link::{Connector, Disconnect, Link};
-pub use logs::{LogView, StudyInfo, StudyLogs};
+pub use logs::StudyLogs;
 pub use member::Member;
 pub use queue::Disconnected;
-pub use relay::{Pass, Relay, RelayConfig, RoomInfo};
-pub use room::HostKind;
+pub use relay::{Pass, Relay, RelayConfig};
 pub use row::Row;

@@ -4,11 +4,12 @@ mod files;
 mod reading;
 mod room_log;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use samovar_core::relay::{StudyInfo, StudyView};
 use samovar_core::{Code, Error, Millis};
 use samovar_locale as locale;
 
@@ -50,46 +51,6 @@ struct Names {
     rooms: HashSet<String>,
 }
 
-/// A study log, in short.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StudyInfo {
-    /// The study session's id.
-    pub id: String,
-    /// The room in which it was.
-    pub room: Option<String>,
-    /// What the agent called the study.
-    pub study: Option<String>,
-    /// Who took part in it, as the agent had it.
-    pub participant: Option<String>,
-    /// When its first row was written: RFC 3339 in UTC; none when there is no row.
-    pub begun: Option<String>,
-    /// When its last row was written.
-    pub last: Option<String>,
-    /// From the one to the other.
-    pub length_ms: u64,
-    /// How many rows it has.
-    pub rows: u64,
-    /// How many lines cannot be read; 0 unless somebody damaged the file.
-    pub unreadable: u64,
-    /// The size of its file.
-    pub bytes: u64,
-    /// How often an agent called which tool.
-    pub tools: BTreeMap<String, u64>,
-    /// Whether it is over.
-    pub is_ended: bool,
-}
-
-/// Which rows of a log are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogView {
-    /// All, as in its file.
-    #[default]
-    File,
-    /// The log as a host would write it (seed 002, section 6): each message once, with the direction
-    /// that the host sees, and a number of its own.
-    Host,
-}
-
 impl StudyLogs {
     /// The logs below a data directory; no file is touched before the first row.
     pub(crate) fn new(data_dir: &Path, now: Millis, max_bytes: u64) -> Self {
@@ -127,7 +88,7 @@ impl StudyLogs {
     pub fn rows(
         &self,
         id: &str,
-        view: LogView,
+        view: StudyView,
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<Row>, Error> {

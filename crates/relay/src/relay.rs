@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use samovar_core::relay::{Host, PersonDeed, RelayCode, RelayRole};
+use samovar_core::relay::{Host, PersonDeed, RelayCode, RelayRole, RoomInfo};
 use samovar_core::{Clock, Code, Error};
 use samovar_locale as locale;
 use serde_json::json;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cell::{Cell, PersonError, Shared};
 use crate::logs::StudyLogs;
 use crate::member::Member;
-use crate::room::{HostKind, Key, MAX_ROOM_BYTES, Rules, Strictness, shown};
+use crate::room::{Key, MAX_ROOM_BYTES, Rules, Strictness, shown};
 
 /// How a relay works, and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,19 +63,6 @@ pub enum Pass {
         /// The role.
         role: RelayRole,
     },
-}
-
-/// A room, in short.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoomInfo {
-    /// Its name.
-    pub room: String,
-    /// Where its host runs; `None` if it has no host.
-    pub host: Option<HostKind>,
-    /// How many agents are in it.
-    pub agents: usize,
-    /// The study session that is open there.
-    pub study: Option<String>,
 }
 
 /// The rooms of a server. A clone is another handle on them.

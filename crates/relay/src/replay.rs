@@ -181,7 +181,7 @@ struct Verifier {
 impl Verifier {
     fn read(&mut self, line: &[u8]) -> Result<Row, Difference> {
         self.rows += 1;
-        let row = serde_json::from_slice::<Row>(line).and_then(|row| match row.at() {
+        let row = serde_json::from_slice::<Row>(line).and_then(|row| match row::at(&row) {
             Some(_) => Ok(row),
             None => Err(de::Error::custom("its timestamp is no moment")),
         });

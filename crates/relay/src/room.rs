@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::relay::{Envelope, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::relay::{Envelope, HostKind, MessageKind, Payload, RelayCode, RelayRole};
 use serde_json::json;
 
 use crate::queue::{Disconnected, RowAddress};
@@ -21,7 +21,6 @@ use crate::row::{CheckedPayload, NewRow, note};
 pub(crate) use messages::not_joined;
 use pending::Pending;
 pub(crate) use shape::{Join, MAX_ROOM_BYTES, Strictness, join as read_join, shown};
-pub use step::HostKind;
 pub(crate) use step::{Change, Delivery, Key, Move, Refusal, RoomTime, Step, cost};
 use step::{Source, Subject, payload};
 

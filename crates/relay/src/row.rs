@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use samovar_core::Millis;
+pub use samovar_core::relay::{Direction, StudyRow as Row};
 use samovar_core::relay::{Payload, RelayRole};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -43,72 +44,10 @@ pub mod note {
     pub const RESTARTED: &str = "server.restarted";
 }
 
-/// Which way a message went, seen from the relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// The relay received it.
-    In,
-    /// The relay delivered it: it was put into its receiver's queue.
-    Out,
-    /// It is a [`note`] of the relay's own.
-    Internal,
-}
-
-impl Direction {
-    /// The direction as a row spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::In => "in",
-            Self::Out => "out",
-            Self::Internal => "internal",
-        }
-    }
-}
-
-/// A row of a study log, with the fields of its file in their order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Row {
-    /// The study session, or the id of the room's file.
-    pub session_id: String,
-    /// The row's number in its file: 0, 1, 2 and so on.
-    pub event_index: u64,
-    /// RFC 3339 in UTC, with milliseconds.
-    pub timestamp: String,
-    /// Which way it went.
-    pub direction: Direction,
-    /// The message's type, or a [`note`].
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// What it brought, as it was sent.
-    pub payload: Payload,
-    /// The room.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub relay_session_id: Option<String>,
-    /// Who sent or got it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<RelayRole>,
-    /// Which of the agents: 1 for the first that joined, 2 for the next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub member: Option<u64>,
-    /// The message's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The message that it answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply_to: Option<String>,
-    /// The check of this row and all before it; empty in a log that another program wrote.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub check: String,
-}
-
-impl Row {
-    /// Its time; `None` if the timestamp is not valid.
-    pub fn at(&self) -> Option<Millis> {
-        let at = self.timestamp.parse::<Timestamp>().ok()?;
-        Some(Millis(at.as_millisecond()))
-    }
+/// The time of a row; `None` if the timestamp is not valid.
+pub fn at(row: &Row) -> Option<Millis> {
+    let at = row.timestamp.parse::<Timestamp>().ok()?;
+    Some(Millis(at.as_millisecond()))
 }
 
 /// The check of a row that follows one with the check `previous`, which is empty for the first row:

@@ -8,8 +8,8 @@ mod replay;
 mod socket;
 
 use samovar_core::command::Text;
+use samovar_core::relay::{HostKind, RoomInfo};
 use samovar_locale as text;
-use samovar_wire::api::{RelayHost, RelayRoomInfo};
 use serde_json::{Value, json};
 
 use crate::access::running;
@@ -78,7 +78,7 @@ async fn server(found: &Setup) -> Result<Client, Failure> {
 /// The rooms that there are.
 async fn rooms(common: &Common) -> Result<Exit, Failure> {
     let client = server(&found(common)?).await?;
-    let rooms: Vec<RelayRoomInfo> = client.get(ROOMS).await?;
+    let rooms: Vec<RoomInfo> = client.get(ROOMS).await?;
     let format = common.machine.format();
     if rooms.is_empty() && format == Format::Text {
         say(text::relay_cli::no_rooms());
@@ -89,10 +89,10 @@ async fn rooms(common: &Common) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn row(room: &RelayRoomInfo) -> Vec<String> {
+fn row(room: &RoomInfo) -> Vec<String> {
     let host = match room.host {
-        Some(RelayHost::BuiltIn) => text::relay_cli::host_built_in(),
-        Some(RelayHost::Socket) => text::relay_cli::host_socket(),
+        Some(HostKind::BuiltIn) => text::relay_cli::host_built_in(),
+        Some(HostKind::Socket) => text::relay_cli::host_socket(),
         None => text::relay_cli::host_none(),
     };
     let agents = text::relay_cli::agents(room.agents);
@@ -103,8 +103,8 @@ fn row(room: &RelayRoomInfo) -> Vec<String> {
 /// Refuses to speak in a room where no agent hears it.
 async fn check_agent(common: &Common, room: &str) -> Result<(), Failure> {
     let found = found(common)?;
-    let rooms: Vec<RelayRoomInfo> = server(&found).await?.get(ROOMS).await?;
-    let is_empty = |known: &RelayRoomInfo| known.room == room && known.agents == 0;
+    let rooms: Vec<RoomInfo> = server(&found).await?.get(ROOMS).await?;
+    let is_empty = |known: &RoomInfo| known.room == room && known.agents == 0;
     if !rooms.iter().any(is_empty) {
         return Ok(());
     }

@@ -6,14 +6,13 @@ mod socket;
 
 use axum::body::Body;
 use axum::http::Response;
-use samovar_core::relay::PersonDeed;
+use samovar_core::relay::{PersonDeed, RoomInfo};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
-use samovar_relay::{HostKind, Pass, RoomInfo};
+use samovar_relay::Pass;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
-    AttachHostParams, BASE_PATH, BuiltInHost, PersonDoesParams, PersonSaysParams, RelayHost,
-    RelayRoomInfo,
+    AttachHostParams, BASE_PATH, BuiltInHost, PersonDoesParams, PersonSaysParams,
 };
 use samovar_wire::relay::{MAX_MESSAGE_BYTES, SOCKET_PATH, Spelled};
 
@@ -81,22 +80,9 @@ fn rooms() -> Vec<Endpoint> {
     ]
 }
 
-async fn list(call: Call, _params: NoParams) -> Result<Vec<RelayRoomInfo>, Error> {
+async fn list(call: Call, _params: NoParams) -> Result<Vec<RoomInfo>, Error> {
     call.engine().await?;
-    let rooms = call.state.relay.rooms();
-    Ok(rooms.into_iter().map(shown).collect())
-}
-
-fn shown(room: RoomInfo) -> RelayRoomInfo {
-    RelayRoomInfo {
-        room: room.room,
-        host: room.host.map(|host| match host {
-            HostKind::Socket => RelayHost::Socket,
-            HostKind::BuiltIn => RelayHost::BuiltIn,
-        }),
-        agents: room.agents as u64,
-        study: room.study,
-    }
+    Ok(call.state.relay.rooms())
 }
 
 async fn attach(call: Call, params: AttachHostParams) -> Result<(), Error> {

@@ -17,6 +17,9 @@ pub use answer::{
     ToolDefinition, UndoResult, UndoneChange, UndoneFile, Waits,
 };
 pub(crate) use budget::maybe as maybe_dollars;
+pub use samovar_core::command::Delivery;
+pub use samovar_core::situation::Environment;
+
 pub use budget::{BudgetInfo, Dollars};
 pub use collector::Collector;
 pub use encoder::{Encoder, Profile};
@@ -24,9 +27,9 @@ pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
-    CancelParams, CreateSessionParams, DeleteSessionParams, Delivery, Environment,
-    GetMessagesParams, NoParams, PaginationParams, ResumeParams, SendMessageParams, SessionParams,
-    StreamParams, UndoParams, UpdateSessionParams, Within,
+    CancelParams, CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams,
+    PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams, UndoParams,
+    UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotChild, SnapshotFold, TurnState};
 pub use waiting::{Awaited, Waiting};

@@ -32,8 +32,8 @@ pub use model::{
 };
 pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use relay::{
-    AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, RelayHost, RelayRoomInfo,
-    StudiesParams, StudyInfo, StudyRow, StudyRowsParams, StudyView,
+    AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, StudiesParams,
+    StudyRowsParams,
 };
 pub use server::{MemoryInfo, ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;

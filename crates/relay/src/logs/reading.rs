@@ -5,13 +5,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 use jiff::Timestamp;
-use samovar_core::relay::{MessageKind, RelayRole};
+use samovar_core::relay::{HostKind, MessageKind, RelayRole, StudyInfo, StudyView};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{LogView, StudyInfo};
-use crate::room::HostKind;
 use crate::row::{Direction, Row, note};
 
 /// Bytes of a line, at most: longer than any that is written.
@@ -85,8 +83,8 @@ fn note_row(info: &mut StudyInfo, row: &Glance<'_>) {
     info.room = info.room.take().or_else(|| row.relay_session_id.clone());
     let is_internal = row.direction == Direction::Internal;
     if is_internal && row.kind == note::STARTED {
-        info.study = row.text("studyId");
-        info.participant = row.text("participantId");
+        info.study_id = row.text("studyId");
+        info.participant_id = row.text("participantId");
     }
     info.is_ended |= is_internal && [note::ENDED, note::SUPERSEDED].contains(&&*row.kind);
     let is_agents = row.role == Some(RelayRole::Agent) && row.direction == Direction::In;
@@ -135,7 +133,7 @@ pub(super) fn room_of_built_in_host(file: &File) -> Option<String> {
 /// The rows of a view after one of them: at most so many, and about so many bytes.
 pub(super) fn rows(
     file: &File,
-    view: LogView,
+    view: StudyView,
     after: Option<u64>,
     (limit, max_bytes): (usize, usize),
 ) -> io::Result<Vec<Row>> {
@@ -143,9 +141,9 @@ pub(super) fn rows(
     each_line(file, |line| {
         let glance: Glance<'_> = serde_json::from_slice(line)?;
         let index = match view {
-            LogView::File => glance.event_index,
-            LogView::Host if !is_of_host(&glance) => return Ok(true),
-            LogView::Host => number,
+            StudyView::File => glance.event_index,
+            StudyView::Host if !is_of_host(&glance) => return Ok(true),
+            StudyView::Host => number,
         };
         number += 1;
         if after.is_some_and(|after| index <= after) {
@@ -157,8 +155,8 @@ pub(super) fn rows(
         }
         let row = serde_json::from_slice(line)?;
         rows.push(match view {
-            LogView::File => row,
-            LogView::Host => seen_by_host(row, index),
+            StudyView::File => row,
+            StudyView::Host => seen_by_host(row, index),
         });
         Ok(true)
     })?;

@@ -5,10 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use samovar_core::relay::StudyView;
 use samovar_core::{Millis, failpoint, planted};
 
+use super::StudyLogs;
 use super::files::{Folder, is_id, marker_name, room_id};
-use super::{LogView, StudyLogs};
 use crate::log::{LogFile, Marker, SyncedFile, remove_marker};
 use crate::queue::RowAddress;
 use crate::room::{Move, Step};
@@ -86,8 +87,8 @@ impl RoomLog {
     /// When the open study session began, by its first row; `now` if that cannot be read.
     pub(crate) fn begun_or(&self, now: Millis) -> Millis {
         let first = self.study.as_ref().and_then(|study| {
-            let rows = self.logs.rows(study.session(), LogView::File, None, 1);
-            rows.ok()?.first()?.at()
+            let rows = self.logs.rows(study.session(), StudyView::File, None, 1);
+            crate::row::at(rows.ok()?.first()?)
         });
         first.unwrap_or(now)
     }

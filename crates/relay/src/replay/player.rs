@@ -10,7 +10,7 @@ use samovar_locale as locale;
 use serde_json::Value;
 
 use super::{Differs, person};
-use crate::row::{Direction, Row, note};
+use crate::row::{self, Direction, Row, note};
 
 /// Messages of the host that the log may have later, at most: an agent has far fewer requests open.
 const MAX_AHEAD: usize = 4096;
@@ -57,7 +57,7 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
     /// Plays a row; answers with what differs.
     pub(super) fn play(&mut self, row: &Row) -> Option<Differs> {
         let kind = MessageKind::from_name(&row.kind);
-        self.begun = self.begun.or_else(|| row.at());
+        self.begun = self.begun.or_else(|| row::at(row));
         match (self.direction(row), kind) {
             (Direction::Internal, _) => self.note(row),
             (Direction::Out, Some(kind)) if kind.group() == MessageGroup::ToHost => {
@@ -174,7 +174,7 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
 
 fn context(row: &Row) -> HostContext {
     HostContext {
-        now: row.at().unwrap_or(Millis(0)),
+        now: row::at(row).unwrap_or(Millis(0)),
         room: row.relay_session_id.clone().unwrap_or_default(),
         study: row.session_id.clone(),
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::Millis;
-use samovar_core::relay::{Envelope, MessageGroup, MessageKind, Payload, RelayCode, RelayRole};
+use samovar_core::relay::{
+    Envelope, HostKind, MessageGroup, MessageKind, Payload, RelayCode, RelayRole,
+};
 use serde_json::json;
 
 use super::Starting;
@@ -25,24 +27,6 @@ pub(crate) struct RoomTime {
     pub(crate) wall: Millis,
     /// Since the relay began; it does not go back.
     pub(crate) since: Duration,
-}
-
-/// Where a host lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostKind {
-    /// At the other end of a socket.
-    Socket,
-    /// In the server's own process.
-    BuiltIn,
-}
-
-impl HostKind {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Socket => "socket",
-            Self::BuiltIn => "built_in",
-        }
-    }
 }
 
 /// A message for a member.

@@ -75,7 +75,7 @@ fn a_row_has_its_fields_in_their_order_and_its_payload_word_for_word() {
     for line in &lines {
         let row: Row = serde_json::from_str(line).unwrap();
         assert_eq!(serde_json::to_string(&row).unwrap(), *line);
-        assert_eq!(row.at(), Some(Millis(1_770_978_137_123)));
+        assert_eq!(at(&row), Some(Millis(1_770_978_137_123)));
     }
     assert_eq!(broken_at(&lines), None);
     let pretty = |line: &String| {

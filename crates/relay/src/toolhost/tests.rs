@@ -14,7 +14,8 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::test_peer::{Path, TestPeer, asked, object};
-use crate::{HostKind, Pass, RelayConfig};
+use crate::{Pass, RelayConfig};
+use samovar_core::relay::HostKind;
 
 /// What is left of a process that was killed: its stores, and what the tools did.
 #[derive(Clone, Default)]

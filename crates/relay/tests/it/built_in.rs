@@ -1,11 +1,12 @@
 //! Hosts of this process: how they come, what a person does at them, how they go.
 
 use samovar_core::Code;
+use samovar_core::relay::HostKind;
 use samovar_core::relay::{
     Envelope, Host, HostContext, MessageKind, PersonDeed, RelayCode, SCREEN,
 };
 use samovar_movie_host::MovieHost;
-use samovar_relay::{HostKind, RelayConfig};
+use samovar_relay::RelayConfig;
 use serde_json::json;
 
 use crate::support::{Bench, error_of, fields, gets, is_quiet, kinds, message};

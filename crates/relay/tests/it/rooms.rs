@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use samovar_core::relay::HostKind;
 use samovar_core::relay::RelayRole;
 use samovar_relay::row::{Direction, Row};
-use samovar_relay::{Disconnected, HostKind, Pass, RelayConfig};
+use samovar_relay::{Disconnected, Pass, RelayConfig};
 use serde_json::json;
 
 use crate::support::{Bench, error_of, gets, gone, is_quiet, join, kinds, message, passes, reply};

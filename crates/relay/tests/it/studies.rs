@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use samovar_core::Code;
 use samovar_core::relay::Envelope;
-use samovar_relay::{LogView, Member, Pass, RelayConfig, row};
+use samovar_core::relay::StudyView;
+use samovar_relay::{Member, Pass, RelayConfig, row};
 use serde_json::{Value, json};
 
 use crate::support::{Bench, error_of, gets, is_quiet, join, kinds, message, passes, reply};
@@ -288,7 +289,7 @@ async fn what_is_no_log_of_ours_is_neither_followed_nor_written() {
     let unknown = bench
         .relay
         .logs()
-        .rows("mine", LogView::File, None, 10)
+        .rows("mine", StudyView::File, None, 10)
         .unwrap_err();
     assert_eq!(unknown.code, Code::StoreFailed);
 }
@@ -348,7 +349,7 @@ async fn a_log_is_read_in_pages_as_its_host_would_write_it() {
     ends(&mut agent, &mut host).await;
     let logs = bench.relay.logs();
 
-    let of_host = |after, limit| logs.rows("a", LogView::Host, after, limit).unwrap();
+    let of_host = |after, limit| logs.rows("a", StudyView::Host, after, limit).unwrap();
     let all = of_host(None, 100);
     let words = |row: &row::Row| format!("{} {:?} {}", row.event_index, row.direction, row.kind);
     let said = all.iter().map(words).collect::<Vec<_>>().join(", ");
@@ -390,23 +391,23 @@ async fn the_logs_are_listed_and_read_in_pages() {
     assert_eq!(ids(None, 1), ["a"]);
     let info = &logs.list(None, 1)[0];
     assert_eq!(
-        (info.room.as_deref(), info.study.as_deref()),
+        (info.room.as_deref(), info.study_id.as_deref()),
         (Some("r"), Some("pilot"))
     );
     assert_eq!(
         (info.tools["next"], info.unreadable, info.is_ended),
         (2, 0, true)
     );
-    let rows = logs.rows("a", LogView::File, None, 100).unwrap();
+    let rows = logs.rows("a", StudyView::File, None, 100).unwrap();
     assert_eq!((info.rows, info.length_ms > 0), (rows.len() as u64, true));
     assert_eq!(rows[1].check, row::check(&rows[0].check, &rows[1]));
     assert_eq!(
-        logs.rows("a", LogView::File, Some(3), 2).unwrap(),
+        logs.rows("a", StudyView::File, Some(3), 2).unwrap(),
         rows[4..6]
     );
     for wrong in ["c", "../a", "a.jsonl", "not a log"] {
         assert_eq!(
-            logs.rows(wrong, LogView::File, None, 1).unwrap_err().code,
+            logs.rows(wrong, StudyView::File, None, 1).unwrap_err().code,
             Code::UnknownStudy
         );
     }
@@ -418,7 +419,7 @@ async fn the_logs_are_listed_and_read_in_pages() {
     )
     .unwrap();
     assert_eq!(logs.list(None, 1)[0].unreadable, 1);
-    let damaged = logs.rows("a", LogView::File, None, 100).unwrap_err();
+    let damaged = logs.rows("a", StudyView::File, None, 100).unwrap_err();
     assert!(damaged.message.contains("line 1"), "{damaged}");
 }
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use samovar_core::relay::RoomInfo;
 use samovar_locale::doctor as text;
-use samovar_wire::api::RelayRoomInfo;
 
 use super::{Finding, disk};
 use crate::client::Client;
@@ -42,7 +42,7 @@ fn studies(found: &Setup) -> Option<Finding> {
 
 /// Who is in the rooms now; none when the server has gone meanwhile.
 pub(super) async fn rooms(client: &Client) -> Option<Finding> {
-    let rooms: Vec<RelayRoomInfo> = client.get("/api/relay/rooms").await.ok()?;
+    let rooms: Vec<RoomInfo> = client.get("/api/relay/rooms").await.ok()?;
     let agents = rooms.iter().map(|room| room.agents).sum::<u64>();
     let studies = rooms.iter().filter(|room| room.study.is_some()).count();
     let fact = text::rooms(rooms.len() as u64, client.relay_url(), agents, studies);

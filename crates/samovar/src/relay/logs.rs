@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use samovar_core::relay::StudyInfo;
 use samovar_locale as text;
-use samovar_wire::api::StudyInfo;
 use serde_json::Value;
 
 use super::csv;

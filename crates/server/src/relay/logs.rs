@@ -1,12 +1,11 @@
 //! The study logs of the relay, for who may read.
 
+use samovar_core::relay::{StudyInfo, StudyRow};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
-use samovar_relay::{LogView, Row, StudyInfo as Study, StudyLogs};
+use samovar_relay::StudyLogs;
 use samovar_wire::agent::Within;
-use samovar_wire::api::{
-    BASE_PATH, StudiesParams, StudyInfo, StudyRow, StudyRowsParams, StudyView,
-};
+use samovar_wire::api::{BASE_PATH, StudiesParams, StudyRowsParams};
 
 use crate::relaying::{Call, Endpoint};
 use crate::reply::fitting;
@@ -35,8 +34,7 @@ pub(super) fn routes() -> Vec<Endpoint> {
 async fn studies(call: Call, params: StudiesParams) -> Result<Vec<StudyInfo>, Error> {
     let StudiesParams { after, limit } = params;
     let limit = limit.map_or(STUDIES, Within::get) as usize;
-    let studies = read(&call, move |logs| Ok(logs.list(after.as_deref(), limit))).await?;
-    Ok(studies.into_iter().map(study).collect())
+    read(&call, move |logs| Ok(logs.list(after.as_deref(), limit))).await
 }
 
 async fn rows(call: Call, params: StudyRowsParams) -> Result<Vec<StudyRow>, Error> {
@@ -46,13 +44,9 @@ async fn rows(call: Call, params: StudyRowsParams) -> Result<Vec<StudyRow>, Erro
         after,
         limit,
     } = params;
-    let view = match view {
-        StudyView::File => LogView::File,
-        StudyView::Host => LogView::Host,
-    };
     let limit = limit.map_or(ROWS, Within::get) as usize;
     let rows = read(&call, move |logs| logs.rows(&id, view, after, limit)).await?;
-    Ok(fitting(rows.into_iter().map(row)))
+    Ok(fitting(rows.into_iter()))
 }
 
 /// Files are read, and nobody else is to wait with it.
@@ -67,38 +61,4 @@ async fn read<T: Send + 'static>(
         let why = locale::store::unreadable(error);
         Err(Error::new(Code::StoreFailed, why))
     })
-}
-
-fn study(study: Study) -> StudyInfo {
-    StudyInfo {
-        id: study.id,
-        room: study.room,
-        study_id: study.study,
-        participant_id: study.participant,
-        begun: study.begun,
-        last: study.last,
-        length_ms: study.length_ms,
-        rows: study.rows,
-        unreadable: study.unreadable,
-        bytes: study.bytes,
-        tools: study.tools,
-        is_ended: study.is_ended,
-    }
-}
-
-fn row(row: Row) -> StudyRow {
-    StudyRow {
-        session_id: row.session_id,
-        event_index: row.event_index,
-        timestamp: row.timestamp,
-        direction: row.direction.as_str().to_owned(),
-        kind: row.kind,
-        payload: row.payload,
-        relay_session_id: row.relay_session_id,
-        role: row.role,
-        member: row.member,
-        id: row.id,
-        reply_to: row.reply_to,
-        check: row.check,
-    }
 }

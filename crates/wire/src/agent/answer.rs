@@ -16,10 +16,8 @@ use crate::api::{ApprovalInfo, OpenCallInfo};
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
     /// The id.
-    #[schemars(with = "String")]
     pub id: SessionId,
     /// The id again, for clients that expect it under this name.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The title for people; absent if the session has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,10 +157,8 @@ impl From<Totals> for Stats {
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageResult {
     /// The turn.
-    #[schemars(with = "String")]
     pub turn_id: TurnId,
     /// The model's last finished message; null if there is none.
-    #[schemars(with = "Option<String>")]
     pub message_id: Option<MessageId>,
     /// The text of that message.
     pub text: String,
@@ -200,7 +196,6 @@ pub struct CancelResult {
 #[serde(rename_all = "camelCase")]
 pub struct UndoResult {
     /// The turn that was taken back.
-    #[schemars(with = "String")]
     pub turn_id: TurnId,
     /// The user's message, to edit and send again.
     pub content: String,

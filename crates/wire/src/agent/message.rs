@@ -13,10 +13,8 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase")]
 pub struct AgentMessage {
     /// The id.
-    #[schemars(with = "String")]
     pub id: MessageId,
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The role of the author.
     #[schemars(with = "String", extend("enum" = ["system", "user", "assistant", "tool"]))]
@@ -28,7 +26,6 @@ pub struct AgentMessage {
     pub tool_calls: Vec<ToolCallRequest>,
     /// The call that it answers, if its role is `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub tool_call_id: Option<CallId>,
     /// The tool that was called, if its role is `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +48,6 @@ pub struct AgentMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallRequest {
     /// The call.
-    #[schemars(with = "String")]
     pub id: CallId,
     /// The tool.
     pub name: String,

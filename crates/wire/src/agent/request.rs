@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use samovar_core::command::{self, Text};
+use samovar_core::command::{Delivery, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
-use samovar_core::situation::{self, Posted};
+use samovar_core::situation::{Environment, Posted};
 use samovar_core::{
     Action, AgentName, Approval, Bounds, Budget, Code, Error, MessageId, PostedContext, SessionId,
     SystemPrompt, Title, TurnId,
@@ -48,7 +48,6 @@ pub struct CreateSessionParams {
     pub model: Option<String>,
     /// The session's id; by default the server generates one. An existing session is returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub session_id: Option<SessionId>,
     /// Metadata to store with the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,13 +88,11 @@ impl CreateSessionParams {
 #[serde(rename_all = "camelCase")]
 pub struct SendMessageParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The text: at least one visible character.
     pub content: String,
     /// The client's id for the message; by default the server generates one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub message_id: Option<MessageId>,
     /// What happens when another turn is running (AS-11).
     #[serde(default)]
@@ -130,7 +127,7 @@ pub struct SendMessageParams {
     /// What the client's UI shows to the person, for its turn alone: at most 64 KiB as JSON. Its turn's
     /// agents read it as text from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<Context>,
+    pub context: Option<PostedContext>,
     /// What the person is doing, by the name of a mode, which takes tools away from agents; by default
     /// the kind of `context.activeTab` if a mode has that name, else `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,117 +140,6 @@ pub struct SendMessageParams {
     /// returns, while the turn continues; by default 30.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_seconds: Option<Within<0, MAX_WAIT_SECONDS>>,
-}
-
-/// Variables for commands: 16 KiB at most, without control characters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub struct Environment {
-    /// The folders in which programs are found; commands may read them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// The language.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lang: Option<String>,
-    /// The time zone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tz: Option<String>,
-}
-
-impl From<Environment> for situation::Environment {
-    fn from(Environment { path, lang, tz }: Environment) -> Self {
-        Self { path, lang, tz }
-    }
-}
-
-/// What a client's UI shows to the person.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Context {
-    /// The workspace of the UI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace_id: Option<String>,
-    /// The page of the UI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub page_id: Option<String>,
-    /// The tab that the person looks at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub active_tab: Option<Tab>,
-    /// The open tabs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tabs: Vec<Tab>,
-}
-
-/// A tab of a client's UI.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tab {
-    /// Its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The address of what it shows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// Its title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What kind of tab it is, such as `settings`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-}
-
-impl From<Tab> for situation::Tab {
-    fn from(tab: Tab) -> Self {
-        let Tab {
-            id,
-            url,
-            title,
-            kind,
-        } = tab;
-        Self {
-            id,
-            url,
-            title,
-            kind,
-        }
-    }
-}
-
-impl From<Context> for PostedContext {
-    fn from(context: Context) -> Self {
-        Self {
-            workspace_id: context.workspace_id,
-            page_id: context.page_id,
-            active_tab: context.active_tab.map(Into::into),
-            tabs: context.tabs.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
-/// What happens to a message when another turn is running.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Delivery {
-    /// It waits for its turn.
-    #[default]
-    Queue,
-    /// It joins the running turn before that turn's next model call; its own turn then ends as
-    /// `steered`. If the running turn ends first, the message starts its own. It cannot set bounds.
-    Steer,
-    /// The running turn is stopped, and its own turn starts, before waiting messages.
-    Interrupt,
-    /// It is refused with `session_busy`.
-    Reject,
-}
-
-impl From<Delivery> for command::Delivery {
-    fn from(delivery: Delivery) -> Self {
-        match delivery {
-            Delivery::Queue => Self::Queue,
-            Delivery::Steer => Self::Steer,
-            Delivery::Interrupt => Self::Interrupt,
-            Delivery::Reject => Self::Reject,
-        }
-    }
 }
 
 impl SendMessageParams {
@@ -286,9 +172,9 @@ impl SendMessageParams {
             message: self.message_id,
             text: Text::new(self.content)?,
             bounds,
-            delivery: self.delivery.into(),
-            posted: Posted::new(self.context.map(Into::into), self.agent_mode)?
-                .with_environment(self.environment.unwrap_or_default().into())?,
+            delivery: self.delivery,
+            posted: Posted::new(self.context, self.agent_mode)?
+                .with_environment(self.environment.unwrap_or_default())?,
         };
         Ok((self.session_id, action))
     }
@@ -318,7 +204,6 @@ pub struct StreamParams {
 #[serde(rename_all = "camelCase")]
 pub struct ResumeParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The id of the last frame that was read: the stream resumes after it, to the end of that
     /// frame's turn. Without an id it starts with the running turn, or else the last one.
@@ -339,7 +224,6 @@ pub struct ResumeParams {
 #[serde(rename_all = "camelCase")]
 pub struct DeleteSessionParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// Delete only an empty session; refuse one that has messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -351,7 +235,6 @@ pub struct DeleteSessionParams {
 #[serde(rename_all = "camelCase")]
 pub struct UndoParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// Whether files get the content back that they had before the turn; by default they stay as
     /// they are.
@@ -375,7 +258,6 @@ impl UndoParams {
 #[serde(rename_all = "camelCase")]
 pub struct SessionParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
 }
 
@@ -384,7 +266,6 @@ pub struct SessionParams {
 #[serde(rename_all = "camelCase")]
 pub struct UpdateSessionParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The title for people: at most 256 bytes without control characters; empty to remove it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -441,14 +322,12 @@ impl From<PaginationParams> for SessionQuery {
 #[serde(rename_all = "camelCase")]
 pub struct GetMessagesParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The most messages to return, counted from the last; by default 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<0, MAX_MESSAGES>>,
     /// Only messages before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub before: Option<MessageId>,
 }
 
@@ -468,11 +347,9 @@ impl From<GetMessagesParams> for MessageQuery {
 #[serde(rename_all = "camelCase")]
 pub struct CancelParams {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The turn; by default the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub turn_id: Option<TurnId>,
 }
 

@@ -22,10 +22,8 @@ const MAX_MESSAGES_BYTES: usize = 256 * 1024;
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The turn; null if none is kept any longer.
-    #[schemars(with = "Option<String>")]
     pub turn_id: Option<TurnId>,
     /// The progress of the turn.
     pub state: TurnState,
@@ -55,7 +53,6 @@ pub struct Snapshot {
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotChild {
     /// Its turn.
-    #[schemars(with = "String")]
     pub turn_id: TurnId,
     /// The agents from the session's own down to this one.
     pub path: Vec<String>,

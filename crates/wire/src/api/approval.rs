@@ -13,16 +13,12 @@ use serde_json::Value;
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalInfo {
     /// The id, with which a client decides.
-    #[schemars(with = "String")]
     pub id: ApprovalId,
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The waiting turn.
-    #[schemars(with = "String")]
     pub turn_id: TurnId,
     /// The call.
-    #[schemars(with = "String")]
     pub call_id: CallId,
     /// The agents from the session's own down to the one that calls.
     pub path: Vec<String>,
@@ -108,7 +104,6 @@ pub struct Decided {
 #[serde(rename_all = "camelCase")]
 pub struct RuleInfo {
     /// Its id.
-    #[schemars(with = "String")]
     pub id: RuleId,
     /// What it allows.
     #[serde(flatten)]
@@ -125,7 +120,6 @@ pub struct RuleInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleParams {
     /// The id.
-    #[schemars(with = "String")]
     pub id: RuleId,
 }
 

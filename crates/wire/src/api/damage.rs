@@ -17,7 +17,6 @@ pub struct DamageInfo {
     pub part: DamagedPart,
     /// The session, if the part is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub session_id: Option<SessionId>,
     /// What was found.
     pub reason: String,

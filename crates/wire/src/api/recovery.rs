@@ -30,9 +30,7 @@ impl RecoveryInfo {
 #[serde(rename_all = "camelCase")]
 pub struct WaitingTurn {
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The turn.
-    #[schemars(with = "String")]
     pub turn_id: TurnId,
 }

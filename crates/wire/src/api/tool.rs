@@ -136,13 +136,10 @@ impl From<DeclaredEffect> for Effect {
 #[serde(rename_all = "camelCase")]
 pub struct OpenCallInfo {
     /// The id, with which a client settles it.
-    #[schemars(with = "String")]
     pub id: CallId,
     /// The session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The waiting turn.
-    #[schemars(with = "String")]
     pub turn_id: TurnId,
     /// The agents from the session's own down to the one that asks.
     pub path: Vec<String>,

@@ -13,7 +13,6 @@ use crate::agent::{BudgetInfo, Dollars, maybe_dollars};
 pub struct TurnsParams {
     /// Those of this session; by default of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub session_id: Option<SessionId>,
     /// The last so many, at most 200; by default 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,10 +31,8 @@ pub struct TurnCancelled {
 #[serde(rename_all = "camelCase")]
 pub struct TurnInfo {
     /// The turn.
-    #[schemars(with = "String")]
     pub turn_id: TurnId,
     /// Its session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// The agent's name.
     pub name: String,
@@ -45,11 +42,9 @@ pub struct TurnInfo {
     pub depth: u32,
     /// The turn that called it; absent for one of the session's own agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub parent_turn_id: Option<TurnId>,
     /// The call that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub tool_call_id: Option<CallId>,
     /// How far it is.
     pub state: TurnProgress,
