@@ -2,16 +2,7 @@
 //! service takes.
 
 mod conversation;
-mod exchange;
-
-use samovar_core::{Message, Prompt};
-
-use crate::asking;
+pub(crate) mod exchange;
 
 /// A model that takes a temperature.
-const MODEL: &str = "claude-sonnet-4-test";
-
-/// A prompt that offers a tool.
-fn asking(messages: Vec<Message>) -> Prompt {
-    asking::asking(MODEL, messages)
-}
+pub(crate) const MODEL: &str = "claude-sonnet-4-test";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
+use samovar_core::error::FaultCode;
 use samovar_core::provider::Layer;
 use samovar_core::{CallId, Message, Models as _, Outcome, Part, Prompt, ProviderEvent, ToolCall};
 use samovar_doubles::talk;
@@ -151,4 +152,13 @@ pub(crate) fn summary(events: &[ProviderEvent]) -> String {
         }
     }
     format!("{reasoning}|{text}|{}", rest.join("|"))
+}
+
+/// The code and the words of an answer's last event.
+#[track_caller]
+pub(crate) fn failure(events: &[ProviderEvent]) -> (FaultCode, &str) {
+    match events.last() {
+        Some(ProviderEvent::Failed { code, message, .. }) => (*code, message),
+        other => panic!("{other:?} is no failure"),
+    }
 }

@@ -10,16 +10,17 @@ use samovar_core::{Models as _, Prompt, ProviderEvent, Usage};
 use samovar_providers::{ProviderConfig, Registry, Timeouts};
 use serde_json::json;
 
-use crate::asking::{KEY, config, config_of, prompt, registry_of};
+use crate::asking::{KEY, config, config_of, failure, prompt, registry_of};
 use crate::server::{Answer, Server, begun, chunks, response, stream};
 use samovar_doubles::talk::user;
 
-const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Привет\"}}]}\n\n";
+pub(crate) const HELLO: &str =
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Привет\"}}]}\n\n";
 
-const STOP: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\
+pub(crate) const STOP: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\
                     \"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\n";
 
-const DONE: &str = "data: [DONE]\n\n";
+pub(crate) const DONE: &str = "data: [DONE]\n\n";
 
 fn hello_prompt(model: &str) -> Prompt {
     prompt(model, vec![user("Say hello")])
@@ -53,15 +54,6 @@ fn complete() -> ProviderEvent {
     ProviderEvent::MessageComplete {
         finish_reason: "stop".to_owned(),
         usage,
-    }
-}
-
-/// The code and the words of an answer's last event.
-#[track_caller]
-fn failure(events: &[ProviderEvent]) -> (FaultCode, &str) {
-    match events.last() {
-        Some(ProviderEvent::Failed { code, message, .. }) => (*code, message),
-        other => panic!("{other:?} is no failure"),
     }
 }
 
@@ -113,29 +105,6 @@ async fn a_prompt_goes_out_and_its_answer_comes_back() {
     assert_eq!(request.body, wanted);
 }
 
-// proves MD-5
-#[tokio::test]
-async fn one_connection_serves_call_after_call() {
-    let body = [HELLO, STOP, DONE].concat();
-    let mut late_end = begun(&[body.as_bytes()]);
-    let answers = [
-        stream(&[body.as_bytes()]),
-        response("200 OK", "content-type: text/event-stream\r\n", &body),
-        response("429 Too Many Requests", "", "slow down"),
-        stream(&[HELLO.as_bytes(), STOP.as_bytes(), DONE.as_bytes()]),
-        {
-            late_end.extend_from_slice(b"0\r\n\r\n");
-            late_end
-        },
-    ];
-    let server = Server::start(answers.into_iter().map(Answer::Keep).collect());
-    let registry = registry_of(config(&server.base));
-    for _ in 0..5 {
-        ask(&registry).await;
-        assert_eq!(server.request().connection, 0);
-    }
-}
-
 // proves MD-3
 #[tokio::test]
 async fn an_answer_in_tiny_chunks_is_the_same_answer() {
@@ -179,6 +148,7 @@ async fn a_cut_anywhere_is_told_as_one_cut_behind_what_came() {
     let said_all = begun(&[HELLO.as_bytes(), STOP.as_bytes()]);
     assert_eq!(events(said_all).await, [hello(), complete()]);
 }
+
 #[tokio::test]
 async fn a_refusal_is_told_with_its_code_its_words_and_without_the_key() {
     let echo = format!(r#"{{"error":{{"message":"wrong key {KEY}, sorry"}}}}"#);
@@ -283,19 +253,6 @@ async fn an_answer_in_one_piece_is_taken_from_a_server_that_does_not_stream() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
-    let elsewhere = Server::start(Vec::new());
-    let headers = format!("location: {}/chat/completions\r\n", elsewhere.base);
-    for status in ["301 Moved Permanently", "307 Temporary Redirect"] {
-        let events = events(response(status, &headers, "")).await;
-        let (code, message) = failure(&events);
-        assert_eq!(code, FaultCode::BadResponse);
-        assert!(message.contains(&elsewhere.base), "{message}");
-    }
-    assert_eq!(elsewhere.others(), 0);
-}
-
-#[tokio::test]
 async fn a_server_that_is_down_is_unreachable_and_named() {
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -318,50 +275,6 @@ async fn a_server_that_hangs_up_without_an_answer_cut_the_answer() {
         (failure(&events).0, events.len()),
         (FaultCode::StreamCut, 1)
     );
-}
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
-    // Long enough for a busy machine to connect before it has passed.
-    let soon = Duration::from_millis(500);
-    let patient = Timeouts::default();
-    let nothing = Vec::new();
-    let comments = begun(&[b": still here\n\n"]);
-    let progress = begun(&[b"data: {\"prompt_progress\":{\"total\":9,\"processed\":3}}\n\n"]);
-    let text = begun(&[HELLO.as_bytes()]);
-    let refusal = b"HTTP/1.1 500 Oops\r\ncontent-length: 9\r\n\r\nbro".to_vec();
-    let first = Timeouts {
-        first_token: soon,
-        ..patient
-    };
-    let between = Timeouts {
-        between_tokens: soon,
-        ..patient
-    };
-    let whole = Timeouts {
-        whole_call: soon,
-        ..patient
-    };
-    for (bytes, timeouts, said, needs) in [
-        (&nothing, first, 0, "no part of the answer"),
-        (&comments, first, 0, "no part of the answer"),
-        (&progress, first, 1, "no part of the answer"),
-        (&text, between, 1, "stopped sending"),
-        (&nothing, whole, 0, "did not finish"),
-        (&refusal, first, 0, "(500): bro"),
-    ] {
-        let server = Server::start(vec![Answer::Hold(bytes.clone())]);
-        let config = ProviderConfig {
-            timeouts,
-            ..config(&server.base)
-        };
-        let events = ask(&registry_of(config)).await.concat();
-        let (code, message) = failure(&events);
-        assert!(message.contains(needs), "{needs} is in {message}");
-        assert_eq!(events.len(), said + 1);
-        let is_late = bytes != &refusal;
-        assert_eq!(code == FaultCode::ProviderTimeout, is_late, "{message}");
-        server.left();
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -128,9 +128,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_json_breaks_the_reader(words in prop::collection::vec(0..WORDS.len(), 0..40)) {
-        let json: Vec<_> = words.iter().map(|word| WORDS[*word]).collect();
-        read(&format!("data: {}\n\n{}", json.concat(), end()));
+    fn no_json_breaks_the_reader(words in prop::collection::vec(word(), 0..40)) {
+        read(&format!("data: {}\n\n{}", words.concat(), end()));
     }
 
     #[test]
@@ -153,28 +152,12 @@ proptest! {
 }
 
 /// What the JSON of this dialect is made of.
-const WORDS: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "null",
-    "0",
-    "-1",
-    "\"\"",
-    "\"a\"",
-    "\"type\":\"content_block_start\"",
-    "\"type\":\"content_block_delta\"",
-    "\"type\":\"message_delta\"",
-    "\"type\":\"message_start\"",
-    "\"index\":0",
-    "\"content_block\":{\"type\":\"text\"",
-    "\"content_block\":{\"type\":\"tool_use\"",
-    "\"delta\":{\"type\":\"text_delta\"",
-    "\"delta\":{\"stop_reason\":",
-    "\"text\":",
-    "\"usage\":{",
-    "\"error\":",
-];
+const WORDS: &str = r#"
+    { } [ ] , : null 0 -1 "" "a" "type":"content_block_start" "type":"content_block_delta"
+    "type":"message_delta" "type":"message_start" "index":0 "content_block":{"type":"text"
+    "content_block":{"type":"tool_use" "delta":{"type":"text_delta" "delta":{"stop_reason":
+    "text": "usage":{ "error":
+"#;
+fn word() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(WORDS.split_whitespace().collect::<Vec<_>>())
+}

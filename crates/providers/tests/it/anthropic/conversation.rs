@@ -2,57 +2,23 @@
 
 use samovar_core::{Message, Part, ProviderEvent, Usage};
 use samovar_model_server::{
-    Ending, Failure, Finish, ModelServer, Newline, Part as Scripted, Reply,
-    ToolCall as ScriptedCall, fail, say, think,
+    Failure, Finish, ModelServer, Part as Scripted, Reply, fail, say, think,
 };
 use samovar_providers::Registry;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::asking;
-use crate::asking::{KEY, ask, config_of, heard, registry_of, result, summary};
+use crate::asking::{ask, heard, result, summary};
+use crate::conversation::Dialect::Anthropic;
+use crate::conversation::look;
 use samovar_doubles::talk::user;
 
-fn look(at: &str) -> ScriptedCall {
-    ScriptedCall::new("look", json!({ "at": at }))
-}
-
 fn registry(server: &ModelServer) -> Registry {
-    registry_of(config_of("anthropic", &server.origin()))
+    Anthropic.registry(server)
 }
 
 /// Asks with a question of its own.
 async fn look_around(registry: &Registry) -> Vec<ProviderEvent> {
-    ask(registry, asking(vec![user("Look around")])).await
-}
-
-// proves MD-20
-#[tokio::test]
-async fn a_strict_server_takes_every_prompt_of_a_conversation() {
-    let script = [
-        think("Where?").and(Scripted::Interleaved(vec![look("home"), look("sea")])),
-        say("Two more.").and(look("sky")).and_say(" \n"),
-        Reply::of(look("x").raw_arguments("{\"at\": ")),
-        say("Nothing there.\n"),
-        say("As I said."),
-    ];
-    let server = ModelServer::builder().key(KEY).start(script).await.unwrap();
-    let registry = registry(&server);
-    let mut talk = vec![user("Look around")];
-    for turn in 0..4 {
-        let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
-        // The results of the second answer are lost, as by a crash.
-        let results: Vec<_> = answer.calls().filter(|_| turn != 1).map(result).collect();
-        talk.push(answer);
-        talk.extend(results.into_iter().rev());
-    }
-    assert_eq!(talk.last().unwrap().text(), "Nothing there.\n");
-    // Two messages in a row, and a window that begins with an answer.
-    talk.push(user("Sure?"));
-    talk.push(user("Really?"));
-    let window = talk.split_off(1);
-    let answer = heard(&ask(&registry, asking(window)).await, 5);
-    assert_eq!(answer.text(), "As I said.");
-    assert!(server.left_over().is_empty());
+    ask(registry, Anthropic.asking(vec![user("Look around")])).await
 }
 
 /// The blocks of one kind in the last prompt.
@@ -80,14 +46,14 @@ async fn what_the_model_thought_goes_back_byte_for_byte() {
     let registry = registry(&server);
     let mut talk = vec![user("Look around")];
     for turn in 0..2 {
-        let answer = heard(&ask(&registry, asking(talk.clone())).await, turn);
+        let answer = heard(&ask(&registry, Anthropic.asking(talk.clone())).await, turn);
         let results: Vec<_> = answer.calls().map(result).collect();
         talk.push(answer);
         talk.extend(results);
     }
     talk.push(user("Sure?"));
     // The server refuses a signature that does not fit its text.
-    let answer = heard(&ask(&registry, asking(talk.clone())).await, 2);
+    let answer = heard(&ask(&registry, Anthropic.asking(talk.clone())).await, 2);
     assert_eq!(answer.text(), "Yes.");
     let thinking = sent(&server, "thinking");
     let texts: Vec<_> = thinking.iter().map(|block| &block["thinking"]).collect();
@@ -118,7 +84,7 @@ async fn the_providers_cache_holds_all_that_was_said_before() {
     let mut talk = vec![user(&long)];
     let mut costs = Vec::new();
     for turn in 0..3 {
-        let events = ask(&registry, asking(talk.clone())).await;
+        let events = ask(&registry, Anthropic.asking(talk.clone())).await;
         costs.push(usage(&events));
         let answer = heard(&events, turn);
         let results: Vec<_> = answer.calls().map(result).collect();
@@ -135,34 +101,6 @@ async fn the_providers_cache_holds_all_that_was_said_before() {
         let kept = pair[0].cache_read + pair[0].cache_write;
         assert_eq!(pair[1].cache_read, kept, "{costs:?}");
         assert!(pair[1].input >= kept + pair[1].cache_write, "{costs:?}");
-    }
-}
-
-// proves MD-3, MD-4
-#[tokio::test]
-async fn the_same_answer_in_every_framing_gives_the_same_events() {
-    let answer = || {
-        think("Where to look? У моря.")
-            .and_say("I look 👀.")
-            .and(look("home"))
-            .and(look("sea"))
-    };
-    let framings = vec![
-        answer(),
-        answer().byte_by_byte(),
-        answer().newline(Newline::CrLf),
-        answer().newline(Newline::Cr),
-        answer().bom(),
-        answer().and(Scripted::Raw(r#"{"type":"news","index":-1}"#.to_owned())),
-    ];
-    let count = framings.len();
-    let server = ModelServer::start(framings).await.unwrap();
-    let registry = registry(&server);
-    for at in 0..count {
-        let events = look_around(&registry).await;
-        let wanted = "Where to look? У моря.|I look 👀.|look {\"at\":\"home\"}|\
-                      look {\"at\":\"sea\"}|tool_use";
-        assert_eq!(summary(&events), wanted, "framing {at}");
     }
 }
 
@@ -203,25 +141,6 @@ fn failure(events: &[ProviderEvent]) -> (&str, usize) {
 
 // proves MD-3
 #[tokio::test]
-async fn an_answer_without_its_last_event_is_a_cut_and_never_complete() {
-    let mut script = Vec::new();
-    for how in [Ending::Body, Ending::Close, Ending::Reset] {
-        script.extend((0..4).map(|deltas| say("I look around.").cut_after(deltas, how)));
-    }
-    let count = script.len();
-    let server = ModelServer::start(script).await.unwrap();
-    let registry = registry(&server);
-    for at in 0..count {
-        let events = look_around(&registry).await;
-        assert_eq!(failure(&events).0, "stream_cut", "answer {at}");
-        let (_, before) = events.split_last().unwrap();
-        let is_text = |event: &ProviderEvent| matches!(event, ProviderEvent::TextDelta(_));
-        assert!(before.iter().all(is_text), "{before:?}");
-    }
-}
-
-// proves MD-3
-#[tokio::test]
 async fn an_error_is_told_by_its_kind_before_and_inside_of_a_stream() {
     for (status, code) in [
         (429, "provider_rate_limited"),
@@ -257,16 +176,16 @@ async fn a_thought_goes_back_behind_the_same_words_alone() {
     let server = ModelServer::start(script).await.unwrap();
     let registry = registry(&server);
     let mut talk = vec![user("Hello"), user("Look around")];
-    let answer = heard(&ask(&registry, asking(talk.clone())).await, 0);
+    let answer = heard(&ask(&registry, Anthropic.asking(talk.clone())).await, 0);
     let results: Vec<_> = answer.calls().map(result).collect();
     talk.push(answer);
     talk.extend(results);
-    ask(&registry, asking(talk.clone())).await;
+    ask(&registry, Anthropic.asking(talk.clone())).await;
     assert_eq!(sent(&server, "thinking").len(), 1);
 
     // The window has moved.
     let rest: Vec<Message> = talk.split_off(1);
-    ask(&registry, asking(rest.clone())).await;
+    ask(&registry, Anthropic.asking(rest.clone())).await;
     assert_eq!(sent(&server, "thinking").len(), 0);
     assert_eq!(sent(&server, "tool_use").len(), 1);
     assert!(

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{ProviderEvent, Usage};
-use samovar_providers::{ProviderConfig, Registry, Timeouts};
+use samovar_providers::Registry;
 use serde_json::json;
 
 use super::MODEL;
-use crate::asking::{KEY, ask, config_of, prompt, registry_of};
+use crate::asking::{KEY, ask, config_of, failure, prompt, registry_of};
 use crate::server::{Answer, Server, begun, response, stream};
 use samovar_doubles::talk::user;
 
-const START: &str = r#"event: message_start
+pub(crate) const START: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":1}}}
 
 "#;
 
-const HELLO: &str = r#"event: content_block_start
+pub(crate) const HELLO: &str = r#"event: content_block_start
 data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
 
 event: content_block_delta
@@ -28,7 +28,7 @@ data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text
 
 const PING: &str = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
 
-const END: &str = r#"event: content_block_stop
+pub(crate) const END: &str = r#"event: content_block_stop
 data: {"type":"content_block_stop","index":0}
 
 event: message_delta
@@ -36,7 +36,7 @@ data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":
 
 "#;
 
-const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+pub(crate) const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
 fn whole() -> String {
     [START, HELLO, PING, END, STOP].concat()
@@ -65,15 +65,6 @@ fn hello() -> Vec<ProviderEvent> {
             usage,
         },
     ]
-}
-
-/// The code and the words of an answer's last event.
-#[track_caller]
-fn failure(events: &[ProviderEvent]) -> (FaultCode, &str) {
-    match events.last() {
-        Some(ProviderEvent::Failed { code, message, .. }) => (*code, message),
-        other => panic!("{other:?} is no failure"),
-    }
 }
 
 // proves MD-5, MD-20
@@ -127,30 +118,6 @@ async fn a_base_url_may_end_in_the_version_or_not() {
         );
         let line = format!("POST {wanted} HTTP/1.1");
         assert_eq!(server.request().line, line, "{path}");
-    }
-}
-
-// proves MD-5
-#[tokio::test]
-async fn one_connection_serves_call_after_call() {
-    let body = whole();
-    let answers = [
-        stream(&[body.as_bytes()]),
-        response("200 OK", "content-type: text/event-stream\r\n", &body),
-        response("529 Overloaded", "", "busy"),
-        stream(&[
-            START.as_bytes(),
-            HELLO.as_bytes(),
-            END.as_bytes(),
-            STOP.as_bytes(),
-        ]),
-    ];
-    let count = answers.len();
-    let server = Server::start(answers.into_iter().map(Answer::Keep).collect());
-    let registry = registry_of(config_of("anthropic", &server.base));
-    for _ in 0..count {
-        hello_from(&registry).await;
-        assert_eq!(server.request().connection, 0);
     }
 }
 
@@ -260,57 +227,5 @@ async fn what_is_no_stream_of_events_is_a_bad_response_or_the_error_that_it_is()
         let (found, message) = failure(&events);
         assert_eq!((found, events.len()), (code, 1), "{message}");
         assert!(message.contains(needs), "{needs} is in {message}");
-    }
-}
-
-#[tokio::test]
-async fn the_key_is_not_carried_to_where_a_redirect_points() {
-    let elsewhere = Server::start(Vec::new());
-    let headers = format!("location: {}/messages\r\n", elsewhere.base);
-    let events = events(response("307 Temporary Redirect", &headers, "")).await;
-    let (code, message) = failure(&events);
-    assert_eq!(code, FaultCode::BadResponse);
-    assert!(message.contains(&elsewhere.base), "{message}");
-    assert_eq!(elsewhere.others(), 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_silent_server_is_given_up_at_the_limit_that_is_set() {
-    // Long enough for a busy machine to connect before it has passed.
-    let soon = Duration::from_millis(500);
-    let patient = Timeouts::default();
-    let nothing = Vec::new();
-    let text = begun(&[START.as_bytes(), HELLO.as_bytes()]);
-    for (bytes, timeouts, told, needs) in [
-        (
-            &nothing,
-            Timeouts {
-                first_token: soon,
-                ..patient
-            },
-            0,
-            "no part of the answer",
-        ),
-        (
-            &text,
-            Timeouts {
-                between_tokens: soon,
-                ..patient
-            },
-            1,
-            "stopped sending",
-        ),
-    ] {
-        let server = Server::start(vec![Answer::Hold(bytes.clone())]);
-        let config = ProviderConfig {
-            timeouts,
-            ..config_of("anthropic", &server.base)
-        };
-        let events = hello_from(&registry_of(config)).await;
-        let (code, message) = failure(&events);
-        assert_eq!(code, FaultCode::ProviderTimeout, "{message}");
-        assert!(message.contains(needs), "{needs} is in {message}");
-        assert_eq!(events.len(), told + 1);
-        server.left();
     }
 }
