@@ -256,6 +256,20 @@ impl Program {
 }
 
 impl Finished {
+    /// Itself, when it ended with this exit code.
+    ///
+    /// # Panics
+    /// When it ended otherwise.
+    #[track_caller]
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "often the exit code is all that is asked"
+    )]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+
     /// Runs a command to its end with something on stdin.
     ///
     /// # Panics

@@ -67,6 +67,22 @@ pub struct LeftTerminal {
     pub stderr: String,
 }
 
+impl LeftTerminal {
+    /// Itself, when the program ended with this exit code.
+    ///
+    /// # Panics
+    /// When it ended otherwise.
+    #[track_caller]
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "often the exit code is all that is asked"
+    )]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self
+    }
+}
+
 impl Program {
     /// A terminal of 300 columns at which it will run with these arguments.
     pub fn seat<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Seat {

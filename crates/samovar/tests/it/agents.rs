@@ -33,8 +33,8 @@ async fn an_agent_of_ones_own_is_added_shown_edited_and_removed() {
             "--model",
             "openai/gpt-5",
         ])
-        .await;
-    assert_eq!(added.code, Some(0), "{added:?}");
+        .await
+        .exits(0);
     assert_eq!(
         added.stdout,
         "tester can be called from the next delegation on\n"
@@ -50,8 +50,8 @@ async fn an_agent_of_ones_own_is_added_shown_edited_and_removed() {
             "--agents",
             "",
         ])
-        .await;
-    assert_eq!(edited.code, Some(0), "{edited:?}");
+        .await
+        .exits(0);
     assert!(edited.stdout.contains("version 2"), "{edited:?}");
     let shown = program.run(["agents", "show", "tester", "--json"]).await;
     let mut shown = document(&shown.stdout);
@@ -111,8 +111,7 @@ async fn doctor_counts_the_files_that_define_agents_and_names_those_that_do_not(
         "{all_good}"
     );
     std::fs::write(agents.join("bad.md"), "---\nmaxSteps: 0\n---\n").unwrap();
-    let broken = program.run(["doctor", "-v"]).await;
-    assert_eq!(broken.code, Some(3), "{broken:?}");
+    let broken = program.run(["doctor", "-v"]).await.exits(3);
     assert!(
         broken
             .stdout
@@ -184,8 +183,7 @@ async fn a_prompt_in_a_file_is_sent_whole_or_refused() {
         no_text.stderr.contains("cannot be read from"),
         "{no_text:?}"
     );
-    let longest = program.run(add("@longest.md")).await;
-    assert_eq!(longest.code, Some(0), "{longest:?}");
+    program.run(add("@longest.md")).await.exits(0);
     let shown = program.run(["agents", "show", "x", "--json"]).await;
     let shown = document(&shown.stdout);
     assert_eq!(shown["systemPrompt"], "ж".repeat(32 * 1024));
@@ -203,8 +201,7 @@ async fn the_graph_is_a_tree_of_who_may_call_which_agent() {
     program
         .run(["agents", "add", "off", "--enabled", "false"])
         .await;
-    let graph = program.run(["agents", "graph"]).await;
-    assert_eq!(graph.code, Some(0), "{graph:?}");
+    let graph = program.run(["agents", "graph"]).await.exits(0);
     let expected = "\
 master
   a
@@ -239,8 +236,7 @@ async fn a_run_names_the_agent_of_its_session_and_what_that_is_told() {
     let told = ["--agent", "tester", "--system-prompt", "@prompt.md"];
     let said = program.run([&["run"][..], &told, &["go"]].concat()).await;
     assert_eq!((said.code, said.stdout.as_str()), (Some(0), "fine\n"));
-    let again = program.run(["run", "--continue", "go on"]).await;
-    assert_eq!(again.code, Some(0), "{again:?}");
+    program.run(["run", "--continue", "go on"]).await.exits(0);
     for prompt in model.prompts() {
         let body = prompt.body().to_string();
         assert!(body.contains("You test.") && body.contains("Speak French."));
@@ -249,7 +245,9 @@ async fn a_run_names_the_agent_of_its_session_and_what_that_is_told() {
     let gone = program.run(["run", "--agent", "gone", "go"]).await;
     ended_with(&gone, 2, "unknown_agent");
     for other in ["--continue", "--session=x"] {
-        let both = program.run(["run", other, "--agent", "tester", "go"]).await;
-        assert_eq!(both.code, Some(2), "{both:?}");
+        program
+            .run(["run", other, "--agent", "tester", "go"])
+            .await
+            .exits(2);
     }
 }

@@ -49,12 +49,10 @@ async fn only_where_somebody_can_read_is_the_model_offered_to_ask_and_to_write()
         if is_served {
             server = Some(program.serve(&[]).await);
         }
-        let said = program.run(["run", "go"]).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        program.run(["run", "go"]).await.exits(0);
         assert_eq!(offered(&model, 0), [""; 0]);
 
-        let left = program.at_terminal(["run", "go"]).leaves().await;
-        assert_eq!(left.code, Some(0), "{left:?}");
+        program.at_terminal(["run", "go"]).leaves().await.exits(0);
         // A command without a server has no reader of its chat.
         let read: &[&str] = if is_served {
             &["ask_user", "post_message"]
@@ -108,8 +106,7 @@ async fn a_question_is_shown_and_what_is_typed_is_the_answer_of_the_call() {
         .await;
     terminal.enters("  at noon ").await;
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = terminal.leaves().await.exits(0);
     assert!(
         left.screen.ends_with("\n  ask_user: at noon\nNoted."),
         "{left:?}"
@@ -156,8 +153,7 @@ async fn ctrl_c_at_a_question_stops_the_turn_and_ctrl_d_lets_it_go_on_without_an
     terminal.types("half an ans").await;
     terminal.sees_prompt("> half an ans").await;
     terminal.types(keys::CTRL_C).await;
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(130), "{left:?}");
+    terminal.leaves().await.exits(130);
     assert_eq!(model.prompts().len(), 1);
 
     for stdout in [None, Some(Stdio::piped())] {
@@ -169,8 +165,7 @@ async fn ctrl_c_at_a_question_stops_the_turn_and_ctrl_d_lets_it_go_on_without_an
         let terminal = seat.start();
         sees_question(&terminal, "When?").await;
         terminal.types(keys::CTRL_D).await;
-        let left = terminal.leaves().await;
-        assert_eq!(left.code, Some(0), "{left:?}");
+        terminal.leaves().await.exits(0);
         assert!(
             told(&model).contains("the person gave no answer"),
             "{}",
@@ -184,8 +179,7 @@ async fn ctrl_c_at_a_question_stops_the_turn_and_ctrl_d_lets_it_go_on_without_an
 async fn where_nobody_is_the_model_is_told_so_and_what_is_for_programs_stays_clean() {
     for format in ["text", "json", "jsonl"] {
         let (program, model) = asking("When?").await;
-        let said = program.run(["run", "-o", format, "go"]).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = program.run(["run", "-o", format, "go"]).await.exits(0);
         assert!(
             told(&model).contains("nobody is here to answer: "),
             "{}",
@@ -206,11 +200,11 @@ async fn where_nobody_is_the_model_is_told_so_and_what_is_for_programs_stays_cle
         }
     }
     let (program, model) = asking("When?").await;
-    let left = program
+    program
         .at_terminal(["run", "--no-input", "go"])
         .leaves()
-        .await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+        .await
+        .exits(0);
     assert!(
         told(&model).contains("nobody is here to answer: "),
         "{}",
@@ -239,8 +233,7 @@ async fn a_prompt_goes_away_when_somebody_else_was_faster() {
         )
         .await;
 
-        let left = terminal.leaves().await;
-        assert_eq!(left.code, Some(0), "{left:?}");
+        let left = terminal.leaves().await.exits(0);
         let end = "samovar: the question was answered elsewhere\n  ask_user: at one";
         assert!(left.screen.contains(end), "{left:?}");
         assert_eq!(told(&model), "at one");
@@ -329,8 +322,7 @@ async fn a_question_outlives_its_server_and_is_asked_again_where_it_is_watched()
         .await;
     terminal.sees_prompt("> at f").await;
     terminal.enters("our").await;
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    terminal.leaves().await.exits(0);
     assert_eq!(told(&model), "at four");
     drop(server);
 }
@@ -372,8 +364,7 @@ async fn a_turn_that_waits_for_an_answer_is_gone_on_with_by_its_session() {
         sees_question(&terminal, "When?").await;
         terminal.enters("at six").await;
 
-        let left = terminal.leaves().await;
-        assert_eq!(left.code, Some(0), "{left:?}");
+        let left = terminal.leaves().await.exits(0);
         assert!(left.screen.ends_with("Noted."), "{left:?}");
         assert_eq!(told(&model), "at six");
         drop(server);
@@ -398,8 +389,7 @@ async fn an_answer_that_is_refused_stands_in_the_line_again() {
     terminal.sees_prompt("> ").await;
     terminal.enters("at one").await;
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    terminal.leaves().await.exits(0);
     assert_eq!(told(&model), "at one");
 }
 
@@ -410,8 +400,7 @@ async fn a_question_that_is_not_answered_in_time_ends_with_its_turn() {
     let terminal = program.at_terminal(["run", "--timeout", "1.5", "go"]);
     sees_question(&terminal, "When?").await;
     terminal.types("half an ans").await;
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(124), "{left:?}");
+    let left = terminal.leaves().await.exits(124);
     assert!(!left.screen.contains("half an ans"), "{left:?}");
     assert_eq!(model.prompts().len(), 1);
 }
@@ -454,8 +443,7 @@ async fn questions_of_one_batch_are_asked_one_after_the_other() {
     sees_question(&terminal, "Where?").await;
     terminal.enters("in Riga").await;
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    terminal.leaves().await.exits(0);
     assert_eq!(told(&model), "in Riga");
     let prompt = model.prompts().pop().unwrap().body().to_string();
     assert!(prompt.contains("at noon"), "{prompt}");
@@ -497,8 +485,7 @@ async fn a_question_of_a_command_that_has_the_data_itself_is_answered_by_another
     );
 
     // Who reads on does not hold it up.
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    terminal.leaves().await.exits(0);
     assert_eq!(told(&model), "at noon");
     tail.sees("samovar: lost the connection to the server")
         .await;

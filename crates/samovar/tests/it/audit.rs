@@ -197,8 +197,10 @@ async fn a_cut_or_edited_audit_is_reported_with_its_record_and_keeps_no_server_f
         (Some(1), &json!("changed"))
     );
     assert_eq!(verdict["problems"][0]["record"], 2);
-    let found = program.run(["doctor", "-v", "--data-dir", "data"]).await;
-    assert_eq!(found.code, Some(1), "{found:?}");
+    let found = program
+        .run(["doctor", "-v", "--data-dir", "data"])
+        .await
+        .exits(1);
     assert!(found.stdout.contains("record 2 was changed"), "{found:?}");
 
     let lines: Vec<_> = whole.split_inclusive('\n').collect();
@@ -206,8 +208,10 @@ async fn a_cut_or_edited_audit_is_reported_with_its_record_and_keeps_no_server_f
     let server = program.serve(&SERVE).await;
     assert_eq!(turn(&server).await.as_deref(), Some("completed"));
     server.kill().await;
-    let found = program.run(["audit", "verify", "--data-dir", "data"]).await;
-    assert_eq!(found.code, Some(1), "{found:?}");
+    program
+        .run(["audit", "verify", "--data-dir", "data"])
+        .await
+        .exits(1);
     let (_, shown) = audit(&program, &["show"]).await;
     let told = shown["items"].as_array().unwrap().iter();
     let broken: Vec<_> = told
@@ -227,8 +231,10 @@ async fn a_restored_backup_has_its_audit_which_goes_on_with_a_record_of_the_rest
     turn(&server).await;
     let saved = program.folder().join("saved");
     let saved = saved.to_str().unwrap();
-    let made = program.run(["backup", saved, "--data-dir", "data"]).await;
-    assert_eq!(made.code, Some(0), "{made:?}");
+    program
+        .run(["backup", saved, "--data-dir", "data"])
+        .await
+        .exits(0);
     server.ok("createSession", json!({"sessionId": "t"})).await;
     let post = json!({"sessionId": "t", "messageId": "n", "content": "again"});
     server.stream(post).await.rest().await;
@@ -236,8 +242,7 @@ async fn a_restored_backup_has_its_audit_which_goes_on_with_a_record_of_the_rest
     server.kill().await;
 
     let restored = ["restore", saved, "--data-dir", "data", "--force"];
-    let restored = program.run(restored).await;
-    assert_eq!(restored.code, Some(0), "{restored:?}");
+    program.run(restored).await.exits(0);
     assert!(Path::new(saved).join("audit.jsonl").exists());
     let server = program.serve(&SERVE).await;
     assert_eq!(calls(&program).await, WRITTEN);

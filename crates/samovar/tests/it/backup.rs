@@ -18,14 +18,16 @@ const FILES: [&str; 3] = ["audit.jsonl", "history.db", "journal/data.mdb"];
 async fn backup(program: &Program, folder: &str) -> Value {
     let made = program
         .run(["backup", folder, "--data-dir", "data", "--json"])
-        .await;
-    assert_eq!(made.code, Some(0), "{made:?}");
+        .await
+        .exits(0);
     serde_json::from_str(&made.stdout).unwrap()
 }
 
 async fn restore(program: &Program, folder: &str, to: &str) {
-    let restored = program.run(["restore", folder, "--data-dir", to]).await;
-    assert_eq!(restored.code, Some(0), "{restored:?}");
+    program
+        .run(["restore", folder, "--data-dir", to])
+        .await
+        .exits(0);
 }
 
 fn post(session: &str, message: &str, content: &str) -> Value {
@@ -109,8 +111,7 @@ async fn a_running_server_goes_back_to_a_backup_and_keeps_what_it_had_aside() {
         .await;
     ended_with(&unsure, 2, "invalid_params");
     let restored = ["restore", "saved", "--data-dir", "data", "--force"];
-    let restored = program.run(restored).await;
-    assert_eq!(restored.code, Some(0), "{restored:?}");
+    program.run(restored).await.exits(0);
 
     assert_eq!(
         messages(&server, &session).await,
@@ -315,8 +316,7 @@ async fn a_session_that_was_damaged_is_whole_again_when_its_backup_is_restored()
     server.kill().await;
 
     let restored = ["restore", "saved", "--force", "--data-dir", "data"];
-    let restored = program.run(restored).await;
-    assert_eq!(restored.code, Some(0), "{restored:?}");
+    program.run(restored).await.exits(0);
 
     let server = program.serve(&["--data-dir", "data"]).await;
     let rows = messages(&server, &session).await;

@@ -30,8 +30,10 @@ impl Saved {
         let session = json!({"sessionId": SESSION});
         server.ok("createSession", session).await;
         server.turn(SESSION, "first").await;
-        let made = program.run(["backup", "saved", "--data-dir", "data"]).await;
-        assert_eq!(made.code, Some(0), "{made:?}");
+        program
+            .run(["backup", "saved", "--data-dir", "data"])
+            .await
+            .exits(0);
         server.turn(SESSION, "second").await;
         // Read, it is in the history.
         assert_eq!(messages(&server, SESSION).await, AFTER);

@@ -189,8 +189,7 @@ async fn in_a_pipe_every_line_is_a_turn_and_the_last_one_decides_the_exit_code()
     .await;
 
     let input = b"I am Ada\n\n  \t \n/cost\nwhat is here?".to_vec();
-    let said = program.run_with_stdin(["chat"], Some(input)).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = program.run_with_stdin(["chat"], Some(input)).await.exits(0);
     assert_eq!(said.stdout, "Hello, Ada.\nNothing.\n");
     assert!(
         said.stderr.contains("\ntokens used by this session: "),

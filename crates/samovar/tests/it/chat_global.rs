@@ -30,8 +30,7 @@ async fn speaking(text: &str) -> (Program, ModelServer, Serving) {
     let asks = call("ask_user", json!({"question": "When?"}));
     let (program, model) = with_model([posts, say("Posted."), asks, say("Noted.")]).await;
     let (program, server) = alone(program).await;
-    let posted = program.run(["run", "post it"]).await;
-    assert_eq!(posted.code, Some(0), "{posted:?}");
+    program.run(["run", "post it"]).await.exits(0);
     (program, model, server)
 }
 
@@ -81,8 +80,7 @@ async fn what_is_said_at_a_terminal_stands_in_the_history_behind_the_greeting() 
     let posted: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(posted, json!({"schema": "samovar.posted/1", "id": 4}));
 
-    let shown = program.run(["chat-global", "history"]).await;
-    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let shown = program.run(["chat-global", "history"]).await.exits(0);
     assert_eq!(
         timeless(&shown.stdout.replace("\n    ", " / ")),
         [
@@ -208,8 +206,11 @@ async fn what_is_blank_or_too_long_is_refused_and_nothing_is_said() {
             .await;
         ended_with(&said, 2, "body_too_large");
     }
-    let at_terminal = program.at_terminal(["chat-global", "say"]).leaves().await;
-    assert_eq!(at_terminal.code, Some(2), "{at_terminal:?}");
+    program
+        .at_terminal(["chat-global", "say"])
+        .leaves()
+        .await
+        .exits(2);
     assert_eq!(wire(&server, "/chat/history").await, json!([]));
     let shown = program.run(["chat-global", "history"]).await;
     assert_eq!(
@@ -253,8 +254,7 @@ async fn a_tail_shows_what_was_said_and_then_what_is_said_until_it_is_stopped() 
     terminal.sees(" user: good").await;
     terminal.types(keys::CTRL_C).await;
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(130), "{left:?}");
+    let left = terminal.leaves().await.exits(130);
     assert_eq!(
         timeless(&left.screen),
         ["1 master: I am here.", "2 user: good"]
@@ -400,8 +400,7 @@ async fn what_is_said_answers_the_question_that_a_tail_tells_of_and_a_run_waits_
         "{said:?}"
     );
 
-    let left = run.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = run.leaves().await.exits(0);
     let end = "samovar: the question was answered elsewhere\n  ask_user: at noon\nNoted.";
     assert!(left.screen.ends_with(end), "{left:?}");
     tail.sees(" user to 2: at noon").await;

@@ -120,8 +120,7 @@ async fn what_holds_is_shown_and_no_secret_with_it() {
         &["config", "list"],
         &["config", "explain"],
     ] {
-        let said = program.run(args).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = program.run(args).await.exits(0);
         let both = format!("{}{}", said.stdout, said.stderr);
         assert!(!both.contains("sk-secret"), "{both}");
         assert!(both.contains("providers.anthropic.api_key"), "{both}");
@@ -148,8 +147,7 @@ async fn what_is_set_in_a_file_is_what_is_done() {
         &program,
         "[defaults]\nmax_tokens = 321\ntemperature = 0.25\n[server]\ndata_dir = \"kept\"\n",
     );
-    let said = program.run(["run", "-v", "go"]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = program.run(["run", "-v", "go"]).await.exits(0);
     let kept = program.home().join(".config/samovar/kept");
     assert!(kept.join("journal").is_dir(), "{said:?}");
     assert!(said.stderr.contains("samovar.toml:5:1 sets it"), "{said:?}");
@@ -188,8 +186,7 @@ async fn a_strangers_file_that_moves_a_base_url_is_refused_and_nothing_is_sent()
         assert!(said.stderr.contains(line), "{args:?}: {said:?}");
         assert_eq!(said.stdout, "");
     }
-    let said = program.run(["doctor", "-v"]).await;
-    assert_eq!(said.code, Some(3), "{said:?}");
+    let said = program.run(["doctor", "-v"]).await.exits(3);
     assert!(
         said.stdout.contains("type: samovar config trust"),
         "{said:?}"
@@ -226,8 +223,7 @@ async fn trust_shows_what_it_opens_asks_at_a_terminal_and_ends_with_the_next_cha
     assert!(left.screen.contains("was not trusted"), "{left:?}");
     ended_with(&program.run(["run", "go"]).await, 3, "config_untrusted");
 
-    let said = program.run(["config", "trust", "--yes"]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    program.run(["config", "trust", "--yes"]).await.exits(0);
     let list = program.home().join(".config/samovar/trusted.toml");
     let mode = fs::metadata(&list).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

@@ -120,8 +120,9 @@ async fn one_that_was_copied_is_ours_again_once_it_is_named() {
         command.spawn().unwrap()
     };
     let count = async |args: &[&str]| {
-        let said = samovar_testkit::Finished::of(inside(&program, args)).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = samovar_testkit::Finished::of(inside(&program, args))
+            .await
+            .exits(0);
         let page: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
         (page["totalCount"].clone(), said.stderr.contains(LEFT_ALONE))
     };

@@ -34,8 +34,7 @@ async fn a_limit_that_is_too_low_for_a_server_is_refused() {
     let program = program().limited(64, 64);
     let refused = program.try_serve(&[]).await.err().unwrap();
     ended_with(&refused, 3, "descriptors_few");
-    let told = program.run(["doctor", "-v"]).await;
-    assert_eq!(told.code, Some(3), "{told:?}");
+    let told = program.run(["doctor", "-v"]).await.exits(3);
     assert!(told.stdout.contains("fail descriptors: 64"), "{told:?}");
 }
 

@@ -63,9 +63,7 @@ async fn needs_curl_the_curl_lines_of_the_readme_end_with_an_approved_write() {
         panic!("{curls:?}");
     };
     let script = around(&program) + &strict(streamed, port);
-    let said = shell(&program.folder(), &script).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = shell(&program.folder(), &script).await.exits(0);
     assert!(said.stdout.contains("\"type\":\"text_delta\""), "{said:?}");
     assert!(said.stdout.contains("data: [DONE]\n"), "{said:?}");
 
@@ -74,8 +72,7 @@ async fn needs_curl_the_curl_lines_of_the_readme_end_with_an_approved_write() {
         around(&program),
         strict(approved, port)
     );
-    let said = shell(&program.folder(), &script).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    shell(&program.folder(), &script).await.exits(0);
 }
 
 #[tokio::test]
@@ -106,9 +103,9 @@ async fn the_first_command_of_the_readme_does_what_it_says() {
         program.file(name, vec![0; bytes]);
     }
 
-    let said = shell(&program.folder(), &(around(&program) + first)).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = shell(&program.folder(), &(around(&program) + first))
+        .await
+        .exits(0);
     let place = |name| said.stdout.find(name).unwrap_or(usize::MAX);
     let places = ["b c.bin", "d.bin", "e.bin", "\u{0}"].map(place);
     assert!(places.is_sorted(), "{said:?}");
@@ -142,15 +139,12 @@ async fn needs_curl_the_question_of_the_readme_is_answered_as_it_says() {
 
     let token = "TOKEN=$(samovar token show)\n".to_owned();
     let script = around(&program) + &token + &strict(answering, port);
-    let answered = shell(&program.folder(), &script).await;
-
-    assert_eq!(answered.code, Some(0), "{answered:?}");
+    let answered = shell(&program.folder(), &script).await.exits(0);
     assert!(
         answered.stdout.contains("\"text\":\"What is your name?\""),
         "{answered:?}"
     );
-    let asked = asks.leaves().await;
-    assert_eq!(asked.code, Some(0), "{asked:?}");
+    let asked = asks.leaves().await.exits(0);
     assert!(asked.screen.contains("Hello, Olena!"), "{asked:?}");
 }
 
@@ -262,8 +256,6 @@ async fn the_relay_lines_of_the_readme_bring_an_agent_before_it_is_spoken_to() {
     while rooms().await[0]["agents"] != 1 {
         tokio::task::yield_now().await;
     }
-    let said = in_folder(speaks).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    in_folder(speaks).await.exits(0);
     drop(agent);
 }

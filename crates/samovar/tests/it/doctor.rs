@@ -114,8 +114,7 @@ async fn a_key_that_nothing_can_use_is_named() {
     assert_eq!(text(cohere_command), command);
     assert!(!said.stdout.contains("something"), "{said:?}");
 
-    let listed = program.run(["models", "list"]).await;
-    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let listed = program.run(["models", "list"]).await.exits(0);
     let mistyped = "the variable OPENAI_APIKEY sets no key; did you mean OPENAI_API_KEY?";
     for fact in [&text(azure), &text(cohere), mistyped] {
         assert!(listed.stderr.contains(fact), "{listed:?}");
@@ -128,8 +127,8 @@ async fn text_for_people_says_the_same() {
     let said = program()
         .set("OPENAI_API_KEY", "sk-something")
         .run(["doctor", "-v"])
-        .await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+        .await
+        .exits(0);
     assert!(
         said.stdout.contains("\nok   model: gpt-5-mini answers\n"),
         "{said:?}"
@@ -150,8 +149,7 @@ async fn it_makes_nothing_and_mends_what_can_be_mended_when_it_is_told_to() {
     use std::os::unix::fs::PermissionsExt;
 
     let program = program();
-    let said = program.run(["doctor", "-v"]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    program.run(["doctor", "-v"]).await.exits(0);
     assert!(program.home().read_dir().unwrap().next().is_none());
 
     assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
@@ -340,8 +338,7 @@ async fn what_is_wrong_decides_the_exit_code() {
 async fn a_server_that_runs_is_no_complaint() {
     let program = program();
     let server = program.serve(&[]).await;
-    let said = program.run(["doctor", "--json"]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = program.run(["doctor", "--json"]).await.exits(0);
     let found = document(&said);
     let fact = finding(&found, "data")["fact"].as_str().unwrap().to_owned();
     assert!(fact.ends_with("is in use by another samovar"), "{fact}");
@@ -366,9 +363,7 @@ async fn it_starts_no_turn_that_waits_in_the_data_directory() {
     server.kill().await;
     drop((first, second));
 
-    let said = program.run(["doctor", "-v"]).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    program.run(["doctor", "-v"]).await.exits(0);
     assert_eq!(model.prompts().len(), 1);
     let _server = program.serve(&[]).await;
     model.seen(2).await;

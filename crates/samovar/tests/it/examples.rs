@@ -35,8 +35,7 @@ async fn cinema() -> (Program, Serving) {
 
 /// Lets an example book, as a reader types it.
 async fn book(agent: Command, program: &Program, server: &Serving) -> Finished {
-    let booked = run(agent, program, server).await;
-    assert_eq!(booked.code, Some(0), "{booked:?}");
+    let booked = run(agent, program, server).await.exits(0);
     booked
 }
 
@@ -145,8 +144,7 @@ async fn typescript() -> (Command, TempDir) {
     node.arg(tsc).arg("--project").arg(&folder);
     node.arg("--outDir").arg(compiled.path());
     let node = node.stdout(std::process::Stdio::piped()).spawn();
-    let said = Finished::of(node.expect(NO_NODE)).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    Finished::of(node.expect(NO_NODE)).await.exits(0);
     let mut agent = Command::new("node");
     agent.arg(compiled.path().join("agent.js"));
     (agent, compiled)
@@ -219,10 +217,10 @@ async fn needs_npm_needs_python_the_agents_give_up_where_nothing_fits() {
 }
 
 async fn plays_again(program: &Program, file: &Path) {
-    let played = program
+    program
         .run(["relay".as_ref(), "replay".as_ref(), file.as_os_str()])
-        .await;
-    assert_eq!(played.code, Some(0), "{played:?}");
+        .await
+        .exits(0);
 }
 
 #[test]

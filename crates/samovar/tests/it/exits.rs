@@ -97,8 +97,7 @@ async fn an_empty_variable_counts_as_none() {
     ] {
         program = program.set(name, "");
     }
-    let said = program.run(["run", "hello"]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    program.run(["run", "hello"]).await.exits(0);
 }
 
 // proves FC-2, FC-4
@@ -325,8 +324,7 @@ async fn a_run_whose_models_server_is_down_says_at_once_that_it_asks_again_and_c
 async fn an_answer_that_was_cut_off_says_so() {
     let cut = say("The beginning").finish(Finish::Length).forever();
     let (program, _model) = with_model([cut]).await;
-    let said = program.run(["run", "go"]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = program.run(["run", "go"]).await.exits(0);
     assert!(said.stdout.starts_with("The beginning"), "{said:?}");
     assert!(said.stderr.contains("the answer was cut off"), "{said:?}");
 }

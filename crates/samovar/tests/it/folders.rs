@@ -354,8 +354,7 @@ async fn a_running_server_whose_models_are_not_those_of_this_shell_is_named() {
             &["run", "--model", "demo", "hello"][..],
             &["models", "list"],
         ] {
-            let said = with(args).await;
-            assert_eq!(said.code, Some(0), "{said:?}");
+            let said = with(args).await.exits(0);
             let line = said
                 .stderr
                 .lines()
@@ -366,8 +365,7 @@ async fn a_running_server_whose_models_are_not_those_of_this_shell_is_named() {
             assert_eq!(line.contains("whose model is demo"), is_listed, "{line}");
             assert!(line.contains(lacks) && line.contains(" since 20"), "{line}");
         }
-        let told = with(&["doctor", "-v"]).await;
-        assert_eq!(told.code, Some(3), "{told:?}");
+        let told = with(&["doctor", "-v"]).await.exits(3);
         assert!(told.stdout.contains("whose model is demo"), "{told:?}");
     }
     drop(server);

@@ -46,8 +46,7 @@ async fn a_turn_that_a_kill_cut_waits_on_a_full_disk_and_goes_on_when_there_is_r
     assert_eq!((refused.status, refused.code()), (507, "store_full"));
     assert_eq!(messages(&server, &session).await, ["user: first"]);
     assert_eq!(model.prompts().len(), 1, "nobody is asked yet");
-    let told = program.run(["doctor", "--json"]).await;
-    assert_eq!(told.code, Some(1), "{told:?}");
+    let told = program.run(["doctor", "--json"]).await.exits(1);
     let told: Value = serde_json::from_str(&told.stdout).unwrap();
     let mut findings = told["findings"].as_array().unwrap().iter();
     let found = findings.find(|finding| finding["what"] == "disk").unwrap();

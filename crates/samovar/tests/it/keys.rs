@@ -34,9 +34,7 @@ async fn with_a_key_in_the_environment_its_provider_answers() {
             .set(variable, key)
             .set(address, &server.base_url());
 
-        let said = program.run(["run", "hello"]).await;
-
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = program.run(["run", "hello"]).await.exits(0);
         assert!(said.stdout.contains("From afar."), "{said:?}");
         let prompts = server.prompts();
         assert_eq!(prompts.len(), 1, "{variable}");

@@ -40,17 +40,14 @@ async fn without_any_setting_the_local_model_that_can_call_tools_answers() {
     let address = server.address().to_string();
     let program = program().looking_at("OLLAMA_HOST", &address);
 
-    let said = run(&program, &["run", "hello"]).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = run(&program, &["run", "hello"]).await.exits(0);
     assert!(said.stdout.contains("From nearby."), "{said:?}");
     assert!(said.stderr.contains("ollama/qwen3:8b"), "{said:?}");
     assert!(said.stderr.contains("supports tools"), "{said:?}");
     let prompts = server.prompts();
     assert_eq!(prompts[0].body()["model"], "qwen3:8b");
 
-    let listed = run(&program, &["models", "list"]).await;
-    assert_eq!(listed.code, Some(0), "{listed:?}");
+    let listed = run(&program, &["models", "list"]).await.exits(0);
     for name in ["ollama/qwen3:8b", "ollama/gemma3:4b"] {
         assert!(listed.stdout.contains(name), "{listed:?}");
     }
@@ -114,8 +111,7 @@ async fn on_a_machine_with_nothing_every_way_in_says_what_is_there_and_what_to_t
     const CONNECT: &str = "export OPENAI_API_KEY=YOUR_KEY\n";
     let program = program();
 
-    let alone = program.run([""; 0]).await;
-    assert_eq!(alone.code, Some(0), "{alone:?}");
+    let alone = program.run([""; 0]).await.exits(0);
     assert!(!alone.stdout.contains("OPENAI_API_KEY"), "{alone:?}");
     let all = program.run(["models", "list", "--all"]).await;
     assert!(all.stdout.contains("  set OPENAI_API_KEY "), "{all:?}");
@@ -127,15 +123,13 @@ async fn on_a_machine_with_nothing_every_way_in_says_what_is_there_and_what_to_t
         "{alone:?}"
     );
 
-    let doctor = program.run(["doctor", "-v"]).await;
-    assert_eq!(doctor.code, Some(0), "{doctor:?}");
+    let doctor = program.run(["doctor", "-v"]).await.exits(0);
     assert!(
         doctor.stdout.contains(&format!("type: {CONNECT}")),
         "{doctor:?}"
     );
 
-    let run = program.run(["run", "hi"]).await;
-    assert_eq!(run.code, Some(0), "{run:?}");
+    let run = program.run(["run", "hi"]).await.exits(0);
     assert!(run.stderr.contains(CONNECT), "{run:?}");
     assert!(
         run.stdout

@@ -167,8 +167,7 @@ async fn a_store_that_is_missing_refuses_the_start_until_doctor_is_told_to_fix_i
         }
     }
     let look = ["doctor", "--deep", "--data-dir", "stopped"];
-    let healthy = program.run(look).await;
-    assert_eq!(healthy.code, Some(0), "{healthy:?}");
+    let healthy = program.run(look).await.exits(0);
     assert!(healthy.stdout.contains(READ), "{healthy:?}");
     let file = program.folder().join("stopped/history.db");
     let mut bytes = fs::read(&file).unwrap();
@@ -178,8 +177,7 @@ async fn a_store_that_is_missing_refuses_the_start_until_doctor_is_told_to_fix_i
         }
     }
     fs::write(file, bytes).unwrap();
-    let deep = program.run(look).await;
-    assert_eq!(deep.code, Some(1), "{deep:?}");
+    let deep = program.run(look).await.exits(1);
     assert!(!deep.stdout.contains(READ), "{deep:?}");
     assert!(deep.stdout.contains("sessions delete s"), "{deep:?}");
 }

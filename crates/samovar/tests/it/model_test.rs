@@ -47,9 +47,7 @@ async fn each_call_of_a_test_is_told_with_what_the_server_reported() {
     let (program, model) = with_model(script()).await;
     let program = program.set("SAMOVAR__MODELS__PRICES", "custom 1 2");
 
-    let said = program.run(["models", "test", "--yes"]).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = program.run(["models", "test", "--yes"]).await.exits(0);
     let lines: Vec<_> = said.stdout.lines().collect();
     for (line, wanted) in lines.iter().zip([
         "ok   text: \"ready\"; stop, ",
@@ -96,8 +94,7 @@ async fn each_call_of_a_test_is_told_with_what_the_server_reported() {
 #[tokio::test]
 async fn a_model_without_calls_fails_its_test_and_a_refusal_is_shown_in_the_servers_words() {
     let (program, _model) = with_model([say("I am only a poet.").forever()]).await;
-    let said = program.run(["models", "test"]).await;
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = program.run(["models", "test"]).await.exits(1);
     assert!(
         said.stdout
             .contains("fail call: the model made no call and said \"I am only a poet.\""),
@@ -115,8 +112,7 @@ async fn a_model_without_calls_fails_its_test_and_a_refusal_is_shown_in_the_serv
     assert_eq!(states(&said), wanted);
 
     let (program, model) = with_model([fail(Failure::refused_key()).forever()]).await;
-    let said = program.run(["models", "test"]).await;
-    assert_eq!(said.code, Some(1), "{said:?}");
+    let said = program.run(["models", "test"]).await.exits(1);
     assert!(
         said.stdout.contains("Incorrect API key provided."),
         "{said:?}"
@@ -141,8 +137,8 @@ async fn a_test_that_may_cost_money_is_not_begun_unasked() {
     let said = program.run(["models", "test", "custom/scripted"]).await;
     ended_with(&said, 2, "invalid_params");
     assert_eq!(proxy.prompt_count(), 0);
-    let said = program
+    program
         .run(["models", "test", "custom/scripted", "--yes"])
-        .await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+        .await
+        .exits(0);
 }

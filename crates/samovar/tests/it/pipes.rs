@@ -75,8 +75,7 @@ async fn a_document_and_every_line_say_which_schema_they_have() {
             "{said:?}"
         );
         assert_eq!(said.stdout.lines().count(), 1);
-        let said = program.run(typed.iter().chain(&["--jsonl"])).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = program.run(typed.iter().chain(&["--jsonl"])).await.exits(0);
         assert!(said.stdout.lines().count() > 0);
         for line in said.stdout.lines() {
             let line: Value = serde_json::from_str(line).unwrap();

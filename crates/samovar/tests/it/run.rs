@@ -59,9 +59,7 @@ async fn a_plain_sentence_does_real_work_without_any_model_and_says_so() {
             .file("list.csv", "a,b\n")
             .file("empty note", "");
 
-        let said = program.run(["run", sentence]).await;
-
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = program.run(["run", sentence]).await.exits(0);
         let written = std::fs::read_to_string(program.folder().join(into)).unwrap();
         assert_eq!(written, expected, "{said:?}");
         assert!(
@@ -79,9 +77,7 @@ async fn long_arguments_are_counted_on_stderr_each_time_they_double() {
     let write = call("write_file", json!({"path": "x.txt", "content": content}));
     let (program, _model) = with_model([write, say("Done.")]).await;
 
-    let said = program.run(["run", "write"]).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = program.run(["run", "write"]).await.exits(0);
     let count = said.stderr.matches("KiB of arguments so far").count();
     assert!((1..=3).contains(&count), "{}", said.stderr);
 }
@@ -96,9 +92,7 @@ async fn the_text_goes_to_stdout_and_everything_else_to_stderr() {
     .await;
     program.file("one.txt", "1");
 
-    let said = program.run(["run", "-v", "what is here?"]).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = program.run(["run", "-v", "what is here?"]).await.exits(0);
     // What was said before the call is no answer.
     assert_eq!(said.stdout, "There is one file,\nand it is small.\n");
     let lines: Vec<_> = said.stderr.lines().collect();
@@ -208,9 +202,7 @@ async fn a_closed_pipe_stops_the_turn_and_ends_quietly() {
 
     drop(stdout);
     model.open(&more).unwrap();
-    let said = Finished::of(child).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = Finished::of(child).await.exits(0);
     assert!(!said.stderr.contains("\nsamovar: "), "{said:?}");
     model.wait_for_disconnect().await;
 }

@@ -182,9 +182,7 @@ async fn lost_keys_are_no_start_without_keys() {
         .current_dir(program.folder());
     let command = piped(command);
 
-    let said = Finished::with_stdin(command, None).await;
-
-    assert_eq!(said.code, Some(3), "{said:?}");
+    let said = Finished::with_stdin(command, None).await.exits(3);
     assert!(said.stderr.contains("[keys_lost]"), "{said:?}");
 }
 
@@ -217,11 +215,9 @@ async fn no_command_shows_or_keeps_a_key_or_a_token() {
     hides_both(&program.run(["doctor", "-v"]).await);
     hides_both(&program.run(["doctor", "--json"]).await);
     hides_both(&program.run(["run", "--help"]).await);
-    let good = program.run(["run", "-v", "go"]).await;
-    assert_eq!(good.code, Some(0), "{good:?}");
+    let good = program.run(["run", "-v", "go"]).await.exits(0);
     hides_both(&good);
-    let refused = program.run(["run", "-v", "go"]).await;
-    assert_eq!(refused.code, Some(5), "{refused:?}");
+    let refused = program.run(["run", "-v", "go"]).await.exits(5);
     assert!(refused.stderr.contains("[provider_auth]"), "{refused:?}");
     hides_both(&refused);
 
@@ -233,8 +229,7 @@ async fn no_command_shows_or_keeps_a_key_or_a_token() {
     assert!(frames.contains("provider_auth"), "{frames}");
     assert!(!frames.contains(KEY), "{frames}");
     server.send(Signal::TERM);
-    let said = server.end().await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = server.end().await.exits(0);
     hides_both(&said);
     assert!(!banner.contains(TOKEN) && !banner.contains(KEY), "{banner}");
     for folder in [program.folder(), program.home()] {

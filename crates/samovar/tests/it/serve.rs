@@ -115,8 +115,7 @@ async fn the_owners_commands_reach_a_server_that_listens_for_a_proxy() {
     let mapped = ["--host", "::ffff:127.0.0.1", "--behind-proxy"];
     let server = program.serve(&mapped).await;
     assert!(server.address.starts_with("[::ffff:127.0.0.1]:"));
-    let said = program.run(["stats"]).await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    program.run(["stats"]).await.exits(0);
     let shown = program.run(["token", "show"]).await;
     assert_eq!(shown.stdout, "the-token-of-an-operator\n");
 }
@@ -213,8 +212,7 @@ async fn sigterm_lets_a_running_turn_end_and_takes_no_new_one() {
     model.open(&rest).unwrap();
 
     assert_eq!(last(&stream.rest().await)["type"], "completed");
-    let said = server.end().await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+    server.end().await.exits(0);
     let server = program.serve(&[]).await;
     let kept = messages(&server, &session).await;
     assert_eq!(kept, ["user: go", "assistant: half an answer"]);
@@ -291,7 +289,6 @@ async fn an_idle_server_ends_at_the_first_signal() {
         let server = program.serve(&[]).await;
         server.session().await;
         server.send(signal);
-        let said = server.end().await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        server.end().await.exits(0);
     }
 }

@@ -75,9 +75,7 @@ async fn a_run_whose_server_is_killed_and_stays_away_ends_its_turn_itself() {
     let cut = CutTurn::in_mid_answer("jsonl").await;
 
     cut.server.kill().await;
-    let said = ended(&cut.shown, cut.run).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = ended(&cut.shown, cut.run).await.exits(0);
     let last: Value = serde_json::from_str(said.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(last["type"], "turn_finished", "{said:?}");
     for word in ["lost the connection to the server", "it continues"] {
@@ -115,8 +113,7 @@ async fn a_terminal_keeps_an_unfinished_answer_that_is_said_to_be_void() {
     terminal.sees("half a").await;
     server.kill().await;
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = terminal.leaves().await.exits(0);
     assert!(left.screen.contains("\nhalf a\n"), "{left:?}");
     assert!(
         left.screen.contains("discard the unfinished answer"),
@@ -166,9 +163,7 @@ async fn a_run_whose_server_is_killed_and_comes_back_goes_on_at_the_very_next_ev
 
     cut.server.kill().await;
     let server = cut.program.serve(&[]).await;
-    let said = ended(&cut.shown, cut.run).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = ended(&cut.shown, cut.run).await.exits(0);
     same_as_read_again(&server, &cut.session, &said.stdout).await;
 }
 
@@ -180,9 +175,7 @@ async fn a_run_whose_server_is_stopped_and_started_again_goes_on() {
     cut.server.send(Signal::TERM);
     assert_eq!(cut.server.end().await.code, Some(0));
     let server = cut.program.serve(&[]).await;
-    let said = ended(&cut.shown, cut.run).await;
-
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let said = ended(&cut.shown, cut.run).await.exits(0);
     same_as_read_again(&server, &cut.session, &said.stdout).await;
 }
 
@@ -202,8 +195,11 @@ async fn a_turn_that_waits_is_listed_and_goes_on_when_somebody_says_so() {
     assert!(listed.stdout.contains("(interrupted)"), "{listed:?}");
     assert!(listed.stderr.contains(&command), "{listed:?}");
 
-    let resumed = cut.program.run(["sessions", "resume", &cut.session]).await;
-    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    let resumed = cut
+        .program
+        .run(["sessions", "resume", &cut.session])
+        .await
+        .exits(0);
     assert_eq!(resumed.stdout, "the whole answer\n", "{resumed:?}");
     let again = cut.program.run(["sessions", "resume", &cut.session]).await;
     ended_with(&again, 2, "unknown_turn");
@@ -225,8 +221,10 @@ async fn a_turn_that_waits_can_be_ended_instead() {
     drop(cut.run);
     let _server = cut.program.serve(&[]).await;
 
-    let ended = cut.program.run(["sessions", "cancel", &cut.session]).await;
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    cut.program
+        .run(["sessions", "cancel", &cut.session])
+        .await
+        .exits(0);
     let nothing = ["sessions", "cancel", &cut.session, "--json"];
     let nothing = cut.program.run(nothing).await;
     assert!(
@@ -247,8 +245,11 @@ async fn what_a_killed_server_left_is_listed_and_goes_on_without_another_server(
     let listed = cut.program.run(["sessions", "list", "--json"]).await;
     assert!(listed.stdout.contains("waitingTurnId"), "{listed:?}");
     assert_eq!(cut.model.requests().len(), 1, "no turn went on");
-    let resumed = cut.program.run(["sessions", "resume", &cut.session]).await;
-    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    let resumed = cut
+        .program
+        .run(["sessions", "resume", &cut.session])
+        .await
+        .exits(0);
     assert_eq!(resumed.stdout, "the whole answer\n", "{resumed:?}");
 }
 

@@ -46,8 +46,7 @@ async fn a_person_who_waits_sees_time_and_tokens_go_by_and_nothing_of_it_stays()
     terminal.sees(" tok").await;
     model.open(&second).unwrap();
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = terminal.leaves().await.exits(0);
     assert!(left.screen.ends_with("\nNothing is here."), "{left:?}");
     assert!(!left.screen.contains(" tok"), "{left:?}");
 }
@@ -146,8 +145,7 @@ async fn ctrl_c_at_a_terminal_stops_the_turn_and_exits_130() {
 
     terminal.types(keys::CTRL_C).await;
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(130), "{left:?}");
+    let left = terminal.leaves().await.exits(130);
     let last = "the turn was stopped; finished work is kept [cancelled]";
     assert!(left.screen.ends_with(last), "{left:?}");
     model.wait_for_disconnect().await;
@@ -162,15 +160,14 @@ async fn a_prompt_from_a_keyboard_ends_with_ctrl_d_and_is_not_waited_for_without
         .await;
     terminal.types("typed\rin two lines\r").await;
     terminal.types(keys::CTRL_D).await;
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    terminal.leaves().await.exits(0);
     assert!(model.left_over().is_empty());
 
     let left = program
         .at_terminal(["run", "-", "--no-input"])
         .leaves()
-        .await;
-    assert_eq!(left.code, Some(2), "{left:?}");
+        .await
+        .exits(2);
     assert_eq!(
         left.screen,
         "samovar: --no-input allows no waiting for input, but stdin is a terminal; give the prompt as an argument or through a pipe [invalid_params]"
@@ -191,8 +188,7 @@ async fn a_session_is_deleted_when_the_person_says_yes_and_at_nothing_else() {
         let terminal = program.at_terminal(["sessions", "delete", &id]);
         terminal.sees(&question).await;
         terminal.enters(answer).await;
-        let left = terminal.leaves().await;
-        assert_eq!(left.code, Some(0), "{left:?}");
+        let left = terminal.leaves().await.exits(0);
         assert!(
             left.screen.ends_with(&format!("\n{id} was not deleted")),
             "{left:?}"
@@ -231,8 +227,7 @@ async fn a_terminal_of_twenty_columns_shows_all_and_mixes_nothing() {
     terminal.sees(" tok").await;
     model.open(&second).unwrap();
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = terminal.leaves().await.exits(0);
     let end = "\n  list_dir: 0\n  entries in this\n  folder\nan answer that is\nlonger than twenty\ncolumns";
     assert!(left.screen.ends_with(end), "{left:?}");
     for args in [
@@ -255,8 +250,7 @@ async fn a_terminal_shows_an_edit_as_a_coloured_diff_unless_colours_are_refused(
         let program = program.set("NO_COLOR", no_color);
         program.file("a.py", "PORT = 1\n");
 
-        let left = program.at_terminal(["run", "go"]).leaves().await;
-        assert_eq!(left.code, Some(0), "{left:?}");
+        let left = program.at_terminal(["run", "go"]).leaves().await.exits(0);
         let end = "\n  -PORT = 1\n  +PORT = 2\nDone.";
         assert!(left.screen.ends_with(end), "{left:?}");
         assert_eq!(
@@ -285,8 +279,11 @@ async fn in_a_script_demo_that_could_do_nothing_is_no_answer() {
     // As a shell at a terminal runs it in `x=$(…)`.
     let captured = program.seat(["run", question]).stdout(Stdio::null());
     assert_eq!(captured.start().leaves().await.code, Some(4));
-    let left = program.at_terminal(["run", question]).leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = program
+        .at_terminal(["run", question])
+        .leaves()
+        .await
+        .exits(0);
     assert!(
         left.screen.contains("I did not understand that."),
         "{left:?}"
@@ -305,8 +302,7 @@ async fn the_model_is_said_when_it_is_news_and_when_it_is_asked_for() {
         (&["run", "--model", "demo", "2+2"], true),
         (&["run", "go"], true),
     ] {
-        let said = program.run(args).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = program.run(args).await.exits(0);
         assert_eq!(
             said.stderr.contains("model: "),
             is_said,
@@ -323,8 +319,7 @@ async fn a_server_at_a_terminal_ends_at_ctrl_c() {
 
     terminal.types(keys::CTRL_C).await;
 
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = terminal.leaves().await.exits(0);
     assert!(left.screen.contains("samovar: stopping; "), "{left:?}");
 }
 
@@ -379,8 +374,7 @@ async fn a_command_ends_with_its_terminal_and_frees_its_data_directory() {
             let code = terminal.closes().await;
 
             assert!(code.is_some(), "{args:?}, deaf: {is_deaf}");
-            let listed = program.run(["sessions", "list"]).await;
-            assert_eq!(listed.code, Some(0), "{listed:?}");
+            let listed = program.run(["sessions", "list"]).await.exits(0);
             assert!(!listed.stdout.contains("(interrupted)"), "{listed:?}");
         }
     }

@@ -91,8 +91,8 @@ async fn a_turn_that_takes_too_long_is_a_document_too() {
     let (program, _model) = with_model([say("half of it").hold_after(1, &never)]).await;
     let said = program
         .run(["run", "-o", "json", "--timeout", "1", "go"])
-        .await;
-    assert_eq!(said.code, Some(124), "{said:?}");
+        .await
+        .exits(124);
     let turn: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(turn["finishReason"], "cancelled");
     assert_eq!(turn["schema"], "samovar.turn/1");
@@ -110,8 +110,7 @@ async fn look_at_once(program: &Program) {
         running.push(program.command(args).spawn().unwrap());
     }
     for child in running {
-        let said = Finished::of(child).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = Finished::of(child).await.exits(0);
         assert!(!said.stdout.is_empty(), "{said:?}");
     }
 }
@@ -164,11 +163,9 @@ async fn an_address_that_was_left_behind_is_not_believed() {
         Vec::new(),
     ] {
         std::fs::write(&left, &content).unwrap();
-        let listed = program.run(["sessions", "list"]).await;
-        assert_eq!(listed.code, Some(0), "{listed:?}");
+        program.run(["sessions", "list"]).await.exits(0);
         std::fs::write(&left, &content).unwrap();
-        let said = program.run(["run", "hello"]).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        program.run(["run", "hello"]).await.exits(0);
         assert!(!left.exists(), "a command leaves no address behind");
     }
     // Nobody came, so nobody told it a prompt or a token.
@@ -243,8 +240,7 @@ async fn a_server_of_another_folder_does_not_work_in_this_one() {
             .contains(&program.folder().display().to_string()),
         "{said:?}"
     );
-    let here = program.run(["run", "hi"]).await;
-    assert_eq!(here.code, Some(0), "{here:?}");
+    program.run(["run", "hi"]).await.exits(0);
 }
 
 /// What a holder of the data directory that leaves says before it has gone: who it is as long as it
@@ -338,6 +334,5 @@ async fn what_must_happen_once_is_not_asked_again_of_the_next_holder() {
     let said = program.run(args).await;
     ended_with(&said, 8, "server_unreachable");
     holder.join().unwrap();
-    let made = program.run(args).await;
-    assert_eq!(made.code, Some(0), "{made:?}");
+    program.run(args).await.exits(0);
 }

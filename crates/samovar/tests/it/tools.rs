@@ -16,8 +16,8 @@ async fn a_person_calls_a_tool_through_the_gate_that_a_model_passes_with_and_wit
     std::fs::remove_file(program.folder().join("data/.keep")).unwrap();
     let alone = program
         .run(["tools", "call", "read_file", r#"{"path": "notes.txt"}"#])
-        .await;
-    assert_eq!(alone.code, Some(0), "{alone:?}");
+        .await
+        .exits(0);
     assert_eq!(alone.stdout, "     1\tone\n     2\ttwo\n");
 
     let server = program.serve(&[]).await;
@@ -37,19 +37,21 @@ async fn a_call_that_fails_or_is_denied_says_so_in_its_exit_code() {
     let args = ["tools", "call", "write_file", write, "--json"];
     let denied = program
         .run(args.iter().chain(&["--approval", "read-only"]))
-        .await;
-    assert_eq!(denied.code, Some(6), "{denied:?}");
+        .await
+        .exits(6);
     let document: Value = serde_json::from_str(&denied.stdout).unwrap();
     assert_eq!(document["schema"], "samovar.tool_result/1");
     assert_eq!(document["status"], "denied");
     assert!(!program.folder().join("a.txt").exists());
 
-    let missing = program
+    program
         .run(["tools", "call", "read_file", r#"{"path": "no.txt"}"#])
-        .await;
-    assert_eq!(missing.code, Some(1), "{missing:?}");
-    let wrong = program.run(["tools", "call", "read_file", "{}"]).await;
-    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+        .await
+        .exits(1);
+    let wrong = program
+        .run(["tools", "call", "read_file", "{}"])
+        .await
+        .exits(1);
     assert!(wrong.stdout.contains("path"), "{wrong:?}");
     let unknown = program.run(["tools", "call", "nothing"]).await;
     ended_with(&unknown, 2, "unknown_tool");
@@ -116,13 +118,12 @@ async fn a_tool_of_ones_own_is_added_shown_called_and_removed() {
         broken.stderr.contains("the parameters are not JSON"),
         "{broken:?}"
     );
-    let nowhere = program
+    program
         .run(["tools", "add", "x", "--description", "X."])
-        .await;
-    assert_eq!(nowhere.code, Some(2), "{nowhere:?}");
+        .await
+        .exits(2);
 
-    let removed = program.run(["tools", "remove", "count"]).await;
-    assert_eq!(removed.code, Some(0), "{removed:?}");
+    program.run(["tools", "remove", "count"]).await.exits(0);
     let gone = program.run(["tools", "show", "count"]).await;
     assert!(gone.stderr.contains("there is no such tool"), "{gone:?}");
     assert_eq!(hook.keys().len(), 1);
@@ -167,8 +168,7 @@ async fn a_configuration_that_lacks_what_a_tool_needs_is_told_with_its_place() {
     ] {
         let program = program();
         configure(&program, text);
-        let said = program.run(["tools", "list"]).await;
-        assert_eq!(said.code, Some(3), "{said:?}");
+        let said = program.run(["tools", "list"]).await.exits(3);
         assert!(
             said.stderr.contains(words) && said.stderr.contains("samovar.toml:"),
             "{said:?}"
@@ -279,8 +279,7 @@ async fn a_rule_that_lacks_what_it_needs_is_told_with_its_place() {
         ),
     ] {
         configure(&program, &format!("[tools.policy.x]\n{rule}\n"));
-        let said = program.run(["tools", "list"]).await;
-        assert_eq!(said.code, Some(3), "{said:?}");
+        let said = program.run(["tools", "list"]).await.exits(3);
         assert!(said.stderr.contains(words), "{rule}: {said:?}");
     }
 }

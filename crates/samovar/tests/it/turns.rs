@@ -24,8 +24,7 @@ async fn add_agents(program: &Program) {
     let outer = ["agents", "add", "outer", "--tools", "read_file"];
     let calls = ["--agents", "inner"];
     for args in [&inner[..], &[&outer[..], &calls].concat()] {
-        let added = program.run(args).await;
-        assert_eq!(added.code, Some(0), "{added:?}");
+        program.run(args).await.exits(0);
     }
 }
 
@@ -136,8 +135,7 @@ async fn run_draws_what_called_agents_do_and_turns_list_shows_their_tree() {
     for (columns, [drawn, listed]) in [(200, WIDE), (40, NARROW)] {
         let (program, _model) = three_deep().await;
         let terminal = program.seat(["run", "go"]).columns(columns).start();
-        let left = terminal.leaves().await;
-        assert_eq!(left.code, Some(0), "{left:?}");
+        let left = terminal.leaves().await.exits(0);
         let (_, tree) = left.screen.split_once(" sets it\n").unwrap();
         assert_eq!(tree, drawn, "{columns}: {tree}");
         let list = program.seat(["turns", "list"]).columns(columns).start();
@@ -162,8 +160,7 @@ async fn spawning() -> (Program, ModelServer) {
 async fn run_stays_until_its_tasks_and_the_turns_after_them_are_over() {
     for format in ["text", "json", "jsonl"] {
         let (program, _model) = spawning().await;
-        let said = program.run(["run", "-o", format, "go"]).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let said = program.run(["run", "-o", format, "go"]).await.exits(0);
         match format {
             "text" => {
                 assert_eq!(said.stdout, "I began it.\nTea is ready.\n", "{said:?}");
@@ -390,10 +387,10 @@ async fn the_question_of_a_branch_that_is_stopped_goes_away_and_the_run_continue
     let waits = turns(&program).await;
     assert_eq!(waits[1]["state"], "waiting", "{waits:?}");
 
-    let stopped = program
+    program
         .run(["turns", "stop", &inner_turn(&program).await])
-        .await;
-    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+        .await
+        .exits(0);
 
     terminal.sees("\n  ! inner: cancelled\n").await;
     terminal.sees("[SUBAGENT_CANCELLED]\nIt").await;
@@ -402,8 +399,7 @@ async fn the_question_of_a_branch_that_is_stopped_goes_away_and_the_run_continue
     let screen = terminal.screen();
     assert!(!screen.ends_with('>'), "{screen}");
     model.open(&rest).unwrap();
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = terminal.leaves().await.exits(0);
     assert!(left.screen.ends_with("\nIt was stopped."), "{left:?}");
     assert!(open_calls(&server).await.is_empty());
 }

@@ -23,8 +23,7 @@ async fn a_terminal_shows_the_last_line_of_a_command_that_takes_long() {
     };
     terminal.sees_that("the last line", last_line).await;
     std::fs::write(program.folder().join("go"), "on\n").unwrap();
-    let left = terminal.leaves().await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = terminal.leaves().await.exits(0);
     assert!(left.screen.ends_with("done"), "{}", left.screen);
 }
 

@@ -38,9 +38,10 @@ async fn what_the_demo_prints_can_be_pasted_and_moves_the_room() {
     let server = program.serve(&[]).await;
 
     let room = "it's a room";
-    let shown = program.run(["relay", "demo", "--room", room]).await;
-
-    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let shown = program
+        .run(["relay", "demo", "--room", room])
+        .await
+        .exits(0);
     let url = format!("ws://{}/agent/ws", server.address);
     assert_eq!(behind(&shown.stdout, "address: "), url);
     let python = behind(&shown.stdout, "an agent in Python: ");
@@ -53,17 +54,18 @@ async fn what_the_demo_prints_can_be_pasted_and_moves_the_room() {
     let ours = behind(&shown.stdout, "the built-in agent: ");
     assert_eq!(ours, "samovar relay agent --room 'it'\\''s a room'");
     let mut agent = Agent::join(&server, room).await;
-    let say = pasted(
+    pasted(
         &program,
         behind(&shown.stdout, "send a message as the person: "),
     )
-    .await;
-    assert_eq!(say.code, Some(0), "{say:?}");
+    .await
+    .exits(0);
     let words = agent.next("user.message").await["payload"]["text"].clone();
     assert!(words.as_str().unwrap().contains("comedy"), "{words}");
     agent.next("state.updated").await;
-    let click = pasted(&program, behind(&shown.stdout, "click as the person: ")).await;
-    assert_eq!(click.code, Some(0), "{click:?}");
+    pasted(&program, behind(&shown.stdout, "click as the person: "))
+        .await
+        .exits(0);
     let screen = agent.next("state.updated").await;
     assert_eq!(screen["payload"]["uiSpec"]["state"]["selected"], "m2");
 }
@@ -123,13 +125,14 @@ async fn without_a_server_the_demo_is_one_until_it_is_stopped() {
     let rooms: Value = serde_json::from_str(&rooms.stdout).unwrap();
     let default = json!([{"room": "default", "host": "built_in", "agents": 0}]);
     assert_eq!(rooms["items"], default);
-    let second = program.run(["relay", "demo", "--room", "two"]).await;
-    assert_eq!(second.code, Some(0), "{second:?}");
+    program
+        .run(["relay", "demo", "--room", "two"])
+        .await
+        .exits(0);
 
     send(Signal::INT, &demo);
 
-    let left = Finished::of(demo).await;
-    assert_eq!(left.code, Some(0), "{left:?}");
+    let left = Finished::of(demo).await.exits(0);
     assert!(left.stdout.starts_with("room: default, with "), "{left:?}");
 }
 

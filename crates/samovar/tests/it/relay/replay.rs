@@ -58,8 +58,9 @@ async fn a_study_plays_again_and_one_changed_byte_is_found_at_its_row() {
     let is_end = |row: &&str| row.contains(r#""type":"session.end""#);
     let begun: Vec<_> = kept.lines().take_while(|row| !is_end(row)).collect();
     program.file("open.jsonl", begun.join("\n") + "\n");
-    let open = replay(&program, &program.folder().join("open.jsonl"), &[]).await;
-    assert_eq!(open.code, Some(0), "{open:?}");
+    let open = replay(&program, &program.folder().join("open.jsonl"), &[])
+        .await
+        .exits(0);
     assert!(open.stdout.contains("has no end in this log"), "{open:?}");
     let line = kept
         .lines()

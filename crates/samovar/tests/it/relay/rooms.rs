@@ -25,13 +25,13 @@ async fn what_the_person_says_and_does_at_a_terminal_reaches_the_agents_in_the_r
         json!({"text": "two seats", "stage": "movie"})
     );
 
-    let piped = program
+    program
         .run_with_stdin(
             ["relay", "say", "--room", "cinema"],
             Some(b"in the evening\n".to_vec()),
         )
-        .await;
-    assert_eq!(piped.code, Some(0), "{piped:?}");
+        .await
+        .exits(0);
     assert_eq!(
         agent.next("user.message").await["payload"]["text"],
         "in the evening"
@@ -54,10 +54,10 @@ async fn what_the_person_says_and_does_at_a_terminal_reaches_the_agents_in_the_r
     assert_eq!(answer, done, "{clicked:?}");
     let seen = agent.next("state.updated").await;
     assert_eq!(seen["payload"]["uiSpec"]["state"]["selected"], "m2");
-    let gone_on = program
+    program
         .run(["relay", "do", "next", "--room", "cinema"])
-        .await;
-    assert_eq!(gone_on.code, Some(0), "{gone_on:?}");
+        .await
+        .exits(0);
     let seen = agent.next("state.updated").await;
     assert_eq!(seen["payload"]["uiSpec"]["stage"], "theater");
 }
@@ -123,10 +123,10 @@ async fn what_cannot_be_said_or_done_in_a_room_is_told_and_nobody_hears_of_it() 
         assert!(said.stderr.contains(words), "{args:?}: {said:?}");
         assert_eq!(said.stdout, "", "{args:?}");
     }
-    let said = program
+    program
         .run(["relay", "say", "heard", "--room", "cinema"])
-        .await;
-    assert_eq!(said.code, Some(0), "{said:?}");
+        .await
+        .exits(0);
     // The first that it hears since it came.
     let first = agent.socket.json().await.unwrap();
     assert_eq!(first["payload"]["text"], "heard");
@@ -195,8 +195,10 @@ async fn a_room_whose_study_a_kill_interrupted_is_opened_again_by_the_next_start
     let program = program();
     let server = program.serve(&[]).await;
     for room in ["open", "over", "page"] {
-        let said = program.run(["relay", "demo", "--room", room]).await;
-        assert_eq!(said.code, Some(0), "{said:?}");
+        program
+            .run(["relay", "demo", "--room", room])
+            .await
+            .exits(0);
     }
     let mut agent = Agent::join(&server, "open").await;
     let study = agent.ask("session.start", json!({})).await["payload"]["sessionId"].clone();
