@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use samovar_core::tool::DeclaredEffect;
 use samovar_locale as locale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 /// One tool behind a webhook.
 #[derive(Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct CustomTool {
     /// What it does and when to use it, for the model.
     #[schemars(with = "String", example = &"Books a table.", length(min = 1, max = 4_096), extend("x-widens" = true))]
@@ -28,26 +28,12 @@ pub struct CustomTool {
     #[schemars(with = "u32", example = 60, range(min = 1, max = 3_600), extend("x-widens" = true))]
     pub timeout: Option<u32>,
     /// What a call does to the world; by default `unsafe`.
-    #[schemars(with = "Effect", example = &"read", extend("x-widens" = true))]
-    pub effect: Option<Effect>,
+    #[schemars(with = "DeclaredEffect", example = &"read", extend("x-widens" = true))]
+    pub effect: Option<DeclaredEffect>,
     /// Whether it passes nothing on, and its answers are your own text, so that they do not count as
     /// text from outside; by default false.
     #[schemars(with = "bool", example = true, extend("x-widens" = true))]
     pub closed: Option<bool>,
-}
-
-/// What a tool does to the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Effect {
-    /// It changes nothing: an interrupted call is made again.
-    Read,
-    /// A repeat under the same key has no further effect: an interrupted call is made again with
-    /// its key.
-    Idempotent,
-    /// It must not happen twice: an interrupted call is never made again.
-    Unsafe,
 }
 
 /// The URL may contain a key.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// The defaults of a session.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Defaults {
     /// The model for sessions that name none; by default samovar looks for one.
     #[schemars(

@@ -11,7 +11,6 @@ use crate::seconds;
 /// How `exec` runs commands.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Exec {
     /// What holds commands. With less than this machine gives, `exec` is off and says what is missing.
     #[schemars(extend("x-widens" = true))]
@@ -49,7 +48,6 @@ pub struct Exec {
 /// What holds a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
 pub enum Sandbox {
     /// Namespaces, Landlock, seccomp and limits.
     #[default]

@@ -34,7 +34,7 @@ mod template;
 mod trust;
 mod web;
 
-pub use custom::{CustomTool, Effect};
+pub use custom::CustomTool;
 pub use defaults::Defaults;
 pub use environment::Flag;
 pub use error::{ConfigError, Problem};
@@ -48,13 +48,13 @@ pub use located::{Located, State};
 pub use modes::AgentMode;
 pub use origin::{Location, Origin};
 pub use page::{provider_reference, reference};
-pub use policy::{PolicyRule, PolicyVerdict};
+pub use policy::PolicyRule;
 pub use proxies::{ProxyAddress, ProxyVariable};
 pub use resolve::{FILE_NAME, Resolved, Sources};
 pub use schema::schema;
 pub use settings::{
-    Approval, Chat, ChatAgent, Durability, Egress, Models, Provider, Recovery, Relay, Resume,
-    Secret, Server, Session, Settings, Store, Stream, Tools,
+    Chat, ChatAgent, Egress, Models, Provider, Recovery, Relay, Secret, Server, Session, Settings,
+    Store, Stream, Tools,
 };
 pub use template::template;
 pub use trust::{Candidate, FolderTrust, TrustState, Widening};

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// One mode.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct AgentMode {
     /// The tools that no agent has in this mode; `settings` never has `open_url`.
     // A folder that says less to a person who said more opens something.

@@ -1,14 +1,13 @@
 //! What can be set about calls of tools.
 
+use samovar_core::Approval;
+use samovar_core::approval::PolicyVerdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::settings::Approval;
 
 /// One rule about calls. It fits a call when all that it names does.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct PolicyRule {
     /// The name of the tool, with `*` for any part of it.
     #[schemars(with = "String", example = &"write_file", length(min = 1, max = 128), extend("x-widens" = true))]
@@ -37,17 +36,4 @@ pub struct PolicyRule {
     /// outside.
     #[schemars(with = "bool", example = true, extend("x-widens" = true))]
     pub sends: Option<bool>,
-}
-
-/// What becomes of the calls that a rule fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum PolicyVerdict {
-    /// They run unasked.
-    Allow,
-    /// A person decides.
-    Ask,
-    /// They do not run.
-    Deny,
 }

@@ -1,12 +1,18 @@
 //! The JSON Schema of the configuration, made from its types.
 
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 use crate::settings::Settings;
 
 /// The schema of a configuration file, as it is published.
 pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(Settings).to_value();
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<Settings>()
+        .to_value();
     tidy(&mut schema);
     schema
 }

@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use samovar_core::{Approval, Durability, Resume};
 use samovar_locale::{self as locale, Language};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
@@ -74,7 +75,6 @@ pub struct Settings {
 /// One provider.
 #[derive(Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Provider {
     /// The API key.
     #[schemars(
@@ -95,7 +95,6 @@ pub struct Provider {
 /// Which models may be used, and how long to wait for their servers.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Models {
     /// Whether to look for model servers on this machine: when no model is named and no provider has a
     /// key, and when a model is named without its provider.
@@ -153,7 +152,6 @@ pub struct Models {
 /// How much of a session its model sees.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Session {
     /// The most messages of a session that its model sees.
     #[schemars(range(min = 1, max = 10_000), extend("x-widens" = false))]
@@ -163,7 +161,6 @@ pub struct Session {
 /// Where data is stored, and who may reach the server.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Server {
     /// The data directory; by default `./data` if it is ours, else the folder's own store.
     #[schemars(
@@ -235,7 +232,6 @@ pub struct Server {
 /// How data is stored.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Store {
     /// What an accepted message survives.
     // It opens something where a folder says `process` to a person who said `power`.
@@ -243,22 +239,9 @@ pub struct Store {
     pub durability: Durability,
 }
 
-/// What an accepted message survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Durability {
-    /// A power cut: every commit is synced.
-    #[default]
-    Power,
-    /// A killed process: nothing is synced, and a power cut loses running turns.
-    Process,
-}
-
 /// How turns are streamed.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Stream {
     /// Seconds for which a finished turn can be streamed again, event by event; its messages stay
     /// as long as their session.
@@ -275,7 +258,6 @@ pub struct Stream {
 /// What tools may do.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Tools {
     /// Which tool calls need approval; by default `supervised` for a server and `auto` for `run`.
     #[schemars(with = "Approval", example = &"read-only", extend("x-widens" = true))]
@@ -316,7 +298,6 @@ pub struct Tools {
 /// Which addresses the server may contact on behalf of others, such as for a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Egress {
     /// Addresses that are allowed although they are not public, with or without a port:
     /// `10.2.0.0/16`, `127.0.0.1:8080`, `[fd00::/8]:443`.
@@ -328,7 +309,6 @@ pub struct Egress {
 /// What happens at start to the turns of the last run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Recovery {
     /// What happens to a turn that a server stop interrupted: it continues by itself (`auto`),
     /// waits until a client resumes it (`ask`), or ends (`off`).
@@ -337,24 +317,9 @@ pub struct Recovery {
     pub resume: Resume,
 }
 
-/// What happens to an interrupted turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Resume {
-    /// It continues by itself.
-    #[default]
-    Auto,
-    /// It waits until a client resumes it.
-    Ask,
-    /// It ends.
-    Off,
-}
-
 /// The global chat of the server, which belongs to no session.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Chat {
     /// The agent for messages in the global chat that nothing else waits for: the chat's own
     /// (`adaptive`), or `nobody`.
@@ -380,7 +345,6 @@ pub struct Chat {
 /// The agent that answers in the chat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
 pub enum ChatAgent {
     /// An agent that only a person's message or another agent's signal wakes.
     #[default]
@@ -394,7 +358,6 @@ pub enum ChatAgent {
 // had closed.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Relay {
     /// Whether an agent must begin a study session before it does anything in a room, and give a
     /// reason for each call.
@@ -429,22 +392,8 @@ pub struct Relay {
     pub max_rooms: usize,
 }
 
-/// Which tool calls need approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Approval {
-    /// Calls that stay in the workspace run without asking.
-    Auto,
-    /// Calls that change something need approval.
-    Supervised,
-    /// Calls that change something are refused.
-    ReadOnly,
-}
-
 /// A key or a token: no log, error or debug print shows it.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[schemars(inline)]
 #[serde(transparent)]
 pub struct Secret(String);
 

@@ -8,7 +8,6 @@ use crate::settings::Secret;
 /// How tools use the web.
 #[derive(Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
 pub struct Web {
     /// The service of `web_search`; by default the one whose key is set, else `searxng` if
     /// `search_url` is set.
@@ -34,7 +33,6 @@ pub struct Web {
 /// A service that searches the web.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
 pub enum SearchEngine {
     /// Brave Search, with a key.
     Brave,

@@ -1,12 +1,13 @@
 //! Agents: who works in a session, with which words, tools and limits (SA-1).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use samovar_locale as locale;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checked::checked_text;
 use crate::error::{Code, Error};
 use crate::tool::Approval;
 
@@ -17,7 +18,7 @@ pub const MAX_AGENT_NAME_BYTES: usize = 64;
 pub const MASTER: &str = "master";
 
 /// An agent's name: an ASCII letter or digit, then at most 63 of those, `_` and `-`.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AgentName(Arc<str>);
 
@@ -37,38 +38,9 @@ impl AgentName {
         let why = locale::agent::bad_name(MAX_AGENT_NAME_BYTES, locale::quoted(raw));
         Err(Error::new(Code::InvalidParams, why))
     }
-
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl TryFrom<String> for AgentName {
-    type Error = Error;
-
-    fn try_from(raw: String) -> Result<Self, Error> {
-        Self::new(&raw)
-    }
-}
-
-impl From<AgentName> for String {
-    fn from(name: AgentName) -> String {
-        name.0.as_ref().to_owned()
-    }
-}
-
-impl fmt::Display for AgentName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for AgentName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AgentName({})", self.0)
-    }
-}
+checked_text!(AgentName);
 
 /// A definition of an agent: data, never behaviour (SA-1, SA-3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -229,15 +201,19 @@ impl Agent {
     }
 }
 
-/// Where a definition comes from. Of several with one name the first of this order counts (SA-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// Where a definition comes from.
+// Of several with one name the first of this order counts (SA-2).
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "AgentOriginInfo")]
 pub enum AgentOrigin {
     /// It is a part of the program.
     Code,
     /// A Markdown file.
     File,
-    /// A row that clients made.
+    /// A client made it.
     Row,
 }
 

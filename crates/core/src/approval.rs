@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{ApprovalId, RuleId};
 use crate::message::Outcome;
 use crate::ports::Millis;
+use crate::words;
 
 /// Maximum length of a preview, in bytes; the rest is left out with a note.
 pub const MAX_PREVIEW_BYTES: usize = 32 * 1024;
@@ -16,34 +18,23 @@ pub const MAX_PREVIEW_BYTES: usize = 32 * 1024;
 /// Maximum length of what a person says with a decision, in bytes.
 pub const MAX_WORDS_BYTES: usize = 4 * 1024;
 
-/// What a person decides about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// This call runs.
-    Once,
-    /// This call runs, and so do those of its turn that the same grant covers.
-    Turn,
-    /// This call runs, and so does every later one that the same grant covers.
-    Always,
-    /// The call does not run.
-    Deny,
+words! {
+    /// What a person decides about a call.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Decision {
+        /// This call runs.
+        Once = "once",
+        /// This call runs, and so do those of its turn that the same grant covers.
+        Turn = "turn",
+        /// This call runs, and so does every later one that the same grant covers.
+        Always = "always",
+        /// The call does not run.
+        Deny = "deny",
+    }
 }
 
 impl Decision {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Once, Self::Turn, Self::Always, Self::Deny];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Turn => "turn",
-            Self::Always => "always",
-            Self::Deny => "deny",
-        }
-    }
-
     /// Whether the call runs.
     pub fn allows(self) -> bool {
         self != Self::Deny
@@ -128,12 +119,17 @@ pub enum Grounds {
     Policy(String),
 }
 
-/// What a rule of the configuration says of the calls that it fits, the strictest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What becomes of the calls that a rule of the configuration fits, the strictest last.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum PolicyVerdict {
-    /// They run unasked, but not at the level read-only if they may change something.
+    /// They run unasked.
+    // But not at the level read-only, if they may change something.
     Allow,
-    /// A person decides, at every level.
+    /// A person decides.
+    // At every level.
     Ask,
     /// They do not run.
     Deny,

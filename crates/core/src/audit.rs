@@ -13,80 +13,55 @@ use crate::journal::{Broken, done};
 use crate::message::Status;
 use crate::ports::Millis;
 use crate::redact::for_logs;
+use crate::words;
 
 /// Maximum length of each text in a record, in characters; the rest is cut.
 pub const MAX_AUDIT_CHARS: usize = 200;
 
-/// What was decided or happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
-    /// A person is asked about a call.
-    CallAsked,
-    /// A call was approved.
-    CallApproved,
-    /// An approval was refused.
-    CallRefused,
-    /// No decision about a call came in time.
-    CallExpired,
-    /// A call is about to affect the world.
-    CallStarted,
-    /// A call has its outcome, or was denied by the policy.
-    CallClosed,
-    /// An approval rule was made.
-    RuleMade,
-    /// An approval rule was revoked.
-    RuleRevoked,
-    /// A token was created.
-    TokenMade,
-    /// A token was revoked.
-    TokenRevoked,
-    /// A tool was registered or replaced.
-    ToolRegistered,
-    /// A registered tool was removed.
-    ToolRemoved,
-    /// An agent's definition was added or changed.
-    AgentChanged,
-    /// An agent's definition was removed.
-    AgentRemoved,
-    /// A server, or a command that runs turns, started.
-    ServerStarted,
-    /// It was asked to stop; running turns may have had time after this.
-    ServerStopping,
-    /// Requests came without a valid token; one record sums up many.
-    LoginsFailed,
-    /// A backup replaced the data: the chain continues from the backup's head.
-    Restored,
-    /// The history was made again: no head of the chain before this record was kept.
-    ChainResumed,
-    /// A start found records missing or changed; the chain continues after the last known head.
-    ChainBroken,
-}
-
-impl What {
-    /// Its word in a record.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::CallAsked => "call_asked",
-            Self::CallApproved => "call_approved",
-            Self::CallRefused => "call_refused",
-            Self::CallExpired => "call_expired",
-            Self::CallStarted => "call_started",
-            Self::CallClosed => "call_closed",
-            Self::RuleMade => "rule_made",
-            Self::RuleRevoked => "rule_revoked",
-            Self::TokenMade => "token_made",
-            Self::TokenRevoked => "token_revoked",
-            Self::ToolRegistered => "tool_registered",
-            Self::ToolRemoved => "tool_removed",
-            Self::AgentChanged => "agent_changed",
-            Self::AgentRemoved => "agent_removed",
-            Self::ServerStarted => "server_started",
-            Self::ServerStopping => "server_stopping",
-            Self::LoginsFailed => "logins_failed",
-            Self::Restored => "restored",
-            Self::ChainResumed => "chain_resumed",
-            Self::ChainBroken => "chain_broken",
-        }
+words! {
+    /// What was decided or happened.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum What {
+        /// A person is asked about a call.
+        CallAsked = "call_asked",
+        /// A call was approved.
+        CallApproved = "call_approved",
+        /// An approval was refused.
+        CallRefused = "call_refused",
+        /// No decision about a call came in time.
+        CallExpired = "call_expired",
+        /// A call is about to affect the world.
+        CallStarted = "call_started",
+        /// A call has its outcome, or was denied by the policy.
+        CallClosed = "call_closed",
+        /// An approval rule was made.
+        RuleMade = "rule_made",
+        /// An approval rule was revoked.
+        RuleRevoked = "rule_revoked",
+        /// A token was created.
+        TokenMade = "token_made",
+        /// A token was revoked.
+        TokenRevoked = "token_revoked",
+        /// A tool was registered or replaced.
+        ToolRegistered = "tool_registered",
+        /// A registered tool was removed.
+        ToolRemoved = "tool_removed",
+        /// An agent's definition was added or changed.
+        AgentChanged = "agent_changed",
+        /// An agent's definition was removed.
+        AgentRemoved = "agent_removed",
+        /// A server, or a command that runs turns, started.
+        ServerStarted = "server_started",
+        /// It was asked to stop; running turns may have had time after this.
+        ServerStopping = "server_stopping",
+        /// Requests came without a valid token; one record sums up many.
+        LoginsFailed = "logins_failed",
+        /// A backup replaced the data: the chain continues from the backup's head.
+        Restored = "restored",
+        /// The history was made again: no head of the chain before this record was kept.
+        ChainResumed = "chain_resumed",
+        /// A start found records missing or changed; the chain continues after the last known head.
+        ChainBroken = "chain_broken",
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::message::Usage;
+use crate::words;
 
 /// Billionths in a dollar.
 const NANOS: u64 = 1_000_000_000;
@@ -227,29 +228,19 @@ impl Used {
     }
 }
 
-/// The limit of a budget that ended a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BudgetLimit {
-    /// Iterations.
-    Steps,
-    /// Tokens.
-    Tokens,
-    /// Money.
-    Cost,
-    /// Time.
-    Wall,
-}
-
-impl BudgetLimit {
-    /// The word for clients.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Steps => "steps",
-            Self::Tokens => "tokens",
-            Self::Cost => "cost",
-            Self::Wall => "wall",
-        }
+words! {
+    /// The limit of a budget that ended a turn.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BudgetLimit {
+        /// Iterations.
+        Steps = "steps",
+        /// Tokens.
+        Tokens = "tokens",
+        /// Money.
+        Cost = "cost",
+        /// Time.
+        Wall = "wall",
     }
 }
 

@@ -1,8 +1,10 @@
 //! Messages of the global chat (CH-2), which belongs to no session.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::Millis;
+use crate::words;
 
 /// A message of the chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,26 +23,17 @@ pub struct ChatMessage {
     pub meta: ChatMeta,
 }
 
-/// The role of an author in the chat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChatRole {
-    /// An agent.
-    Agent,
-    /// The person.
-    User,
-    /// The chat itself.
-    System,
-}
-
-impl ChatRole {
-    /// The role as on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::User => "user",
-            Self::System => "system",
-        }
+words! {
+    /// The role of an author in the chat.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ChatRole {
+        /// An agent.
+        Agent = "agent",
+        /// The person.
+        User = "user",
+        /// The chat itself.
+        System = "system",
     }
 }
 
@@ -63,11 +56,13 @@ impl ChatMeta {
     }
 }
 
-/// The question that the person's next message answers (CH-4).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A question that waits for the person.
+// The person's next message answers it (CH-4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingInput {
     /// The agent that asks.
     pub requested_by: String,
     /// The number of the question's message.
+    #[serde(rename = "question_msg_id")]
     pub question: u64,
 }

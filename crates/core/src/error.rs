@@ -9,6 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::words;
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)*) => {
         /// Every code that a client can get, with its HTTP status. Codes are never translated.
@@ -133,70 +135,49 @@ codes! {
     StoreFailed = "store_failed", 507;
 }
 
-/// Why a turn failed: the `code` of a stream's last event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultCode {
-    /// The server stopped during the turn.
-    Interrupted,
-    /// The model's server cannot be reached.
-    ProviderUnreachable,
-    /// The model's server did not answer in time.
-    ProviderTimeout,
-    /// The model's server refused the key.
-    ProviderAuth,
-    /// The model's server got too many requests.
-    ProviderRateLimited,
-    /// The model's server reported that it failed or is overloaded.
-    ProviderError,
-    /// The model's server refused the request.
-    ProviderRejected,
-    /// The prompt is longer than the model's window.
-    ContextFull,
-    /// The model's server does not know the model.
-    ModelNotFound,
-    /// The answer broke off.
-    StreamCut,
-    /// The answer is not valid for this kind of server.
-    BadResponse,
-    /// The answer has neither text nor a call.
-    EmptyAnswer,
-    /// The provider can no longer be used: its key or its row is gone.
-    UnusableModel,
-    /// The session's agent can no longer be used: its definition is gone, invalid or switched off.
-    UnusableAgent,
-    /// The store could not keep an event.
-    StoreFailed,
-    /// The turn was resumed too often after server stops, without progress (DU-6).
-    RecoveryExhausted,
-    /// The server had an internal error; it is in the log.
-    Internal,
+words! {
+    /// Why a turn failed: the `code` of a stream's last event.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FaultCode {
+        /// The server stopped during the turn.
+        Interrupted = "interrupted",
+        /// The model's server cannot be reached.
+        ProviderUnreachable = "provider_unreachable",
+        /// The model's server did not answer in time.
+        ProviderTimeout = "provider_timeout",
+        /// The model's server refused the key.
+        ProviderAuth = "provider_auth",
+        /// The model's server got too many requests.
+        ProviderRateLimited = "provider_rate_limited",
+        /// The model's server reported that it failed or is overloaded.
+        ProviderError = "provider_error",
+        /// The model's server refused the request.
+        ProviderRejected = "provider_rejected",
+        /// The prompt is longer than the model's window.
+        ContextFull = "context_full",
+        /// The model's server does not know the model.
+        ModelNotFound = "model_not_found",
+        /// The answer broke off.
+        StreamCut = "stream_cut",
+        /// The answer is not valid for this kind of server.
+        BadResponse = "bad_response",
+        /// The answer has neither text nor a call.
+        EmptyAnswer = "empty_answer",
+        /// The provider can no longer be used: its key or its row is gone.
+        UnusableModel = "unusable_model",
+        /// The session's agent can no longer be used: its definition is gone, invalid or switched off.
+        UnusableAgent = "unusable_agent",
+        /// The store could not keep an event.
+        StoreFailed = "store_failed",
+        /// The turn was resumed too often after server stops, without progress (DU-6).
+        RecoveryExhausted = "recovery_exhausted",
+        /// The server had an internal error; it is in the log.
+        Internal = "internal",
+    }
 }
 
 impl FaultCode {
-    /// The code as on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Interrupted => "interrupted",
-            Self::ProviderUnreachable => "provider_unreachable",
-            Self::ProviderTimeout => "provider_timeout",
-            Self::ProviderAuth => "provider_auth",
-            Self::ProviderRateLimited => "provider_rate_limited",
-            Self::ProviderError => "provider_error",
-            Self::ProviderRejected => "provider_rejected",
-            Self::ContextFull => "context_full",
-            Self::ModelNotFound => "model_not_found",
-            Self::StreamCut => "stream_cut",
-            Self::BadResponse => "bad_response",
-            Self::EmptyAnswer => "empty_answer",
-            Self::UnusableModel => "unusable_model",
-            Self::UnusableAgent => "unusable_agent",
-            Self::StoreFailed => "store_failed",
-            Self::RecoveryExhausted => "recovery_exhausted",
-            Self::Internal => "internal",
-        }
-    }
-
     /// Whether the fault is the model server's (exit code 5).
     pub fn is_provider(self) -> bool {
         match self {

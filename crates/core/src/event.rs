@@ -16,6 +16,7 @@ use crate::ports::Millis;
 use crate::situation::Situation;
 use crate::title::Title;
 use crate::tool::{Approval, Closer, Effect, Progress};
+use crate::words;
 
 pub use crate::window::{ContextLimit, LimitSource};
 
@@ -49,18 +50,20 @@ impl Event {
     }
 }
 
-/// Who caused an event. An agent is the one that the event's path names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Author {
-    /// A person, through any client.
-    User,
-    /// The server itself.
-    System,
-    /// An outside program that closes calls or shows state.
-    Host,
-    /// The agent of the event's path.
-    Agent,
+words! {
+    /// Who caused an event. An agent is the one that the event's path names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Author {
+        /// A person, through any client.
+        User = "user",
+        /// The server itself.
+        System = "system",
+        /// An outside program that closes calls or shows state.
+        Host = "host",
+        /// The agent of the event's path.
+        Agent = "agent",
+    }
 }
 
 /// What happened. This list is closed: a new kind needs an ADR, a spelling in every protocol, and a

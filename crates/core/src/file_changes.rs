@@ -1,5 +1,7 @@
 //! What tools changed in files, kept so that a person can take it back with its turn.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Future;
@@ -20,21 +22,26 @@ pub struct ClosedCall {
     pub data: Option<Value>,
 }
 
-/// What happened to a file when its change was taken back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an `undo` did with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "UndoneChange")]
 pub enum Restoration {
     /// It has its earlier content.
     Restored,
-    /// It did not exist before, and was removed.
+    /// The turn had created it, and it was removed.
     Removed,
 }
 
-/// A file whose change was taken back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A file that an `undo` took back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "UndoneFile")]
 pub struct RestoredFile {
-    /// Its path, as tools show it.
+    /// Its path, relative to the workspace.
     pub path: String,
     /// What happened to it.
+    #[serde(rename = "change")]
     pub restoration: Restoration,
 }
 

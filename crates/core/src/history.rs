@@ -31,27 +31,12 @@ pub struct Projection {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// The session was created.
-    Open {
-        /// The model, by its requested name.
-        model: String,
-        /// The name that leads to the model's provider; `None` if that is `model`.
-        route: Option<String>,
-        /// The session's own agent.
-        agent: String,
-        /// What its client tells that agent.
-        system_prompt: Option<SystemPrompt>,
-        /// The approval level of its turns; `None` for the server's.
-        approval: Option<Approval>,
-        /// The client's metadata.
-        metadata: Map<String, Value>,
-        /// When.
-        at: Millis,
-    },
+    Open(Opened),
     /// The session's model, title or approval level changed, or text from outside came into it.
     Set {
         /// The new model; `None` if unchanged.
         model: Option<String>,
-        /// As in [`Change::Open`], of the new model.
+        /// As in [`Opened`], of the new model.
         route: Option<String>,
         /// The new title, empty to remove it; `None` if unchanged.
         title: Option<Title>,
@@ -124,6 +109,49 @@ pub enum Change {
     },
     /// The session and all its data is removed.
     Close,
+}
+
+/// How a session begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opened {
+    /// The model, by its requested name.
+    pub model: String,
+    /// The name that leads to the model's provider; `None` if that is `model`.
+    pub route: Option<String>,
+    /// The session's own agent.
+    pub agent: String,
+    /// What its client tells that agent.
+    pub system_prompt: Option<SystemPrompt>,
+    /// The approval level of its turns; `None` for the server's.
+    pub approval: Option<Approval>,
+    /// The client's metadata.
+    pub metadata: Map<String, Value>,
+    /// When.
+    pub at: Millis,
+}
+
+impl Opened {
+    /// The session's row before anything was said.
+    pub fn into_row(self, id: SessionId, projected: Seq) -> SessionRow {
+        SessionRow {
+            id,
+            title: Title::of_metadata(&self.metadata),
+            model: self.model,
+            route: self.route,
+            agent: self.agent,
+            system_prompt: self.system_prompt,
+            approval: self.approval,
+            tainted: false,
+            metadata: self.metadata,
+            created_at: self.at,
+            updated_at: self.at,
+            message_count: 0,
+            preview: None,
+            usage: Usage::default(),
+            context: None,
+            projected,
+        }
+    }
 }
 
 /// A session as stored in the history.

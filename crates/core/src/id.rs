@@ -1,14 +1,13 @@
 //! Ids. Each is its own type, so a message's id cannot be passed for a call's.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use samovar_locale as locale;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use crate::checked::checked_text;
 use crate::error::{Code, Error};
 use crate::ports::Ids;
 
@@ -38,44 +37,9 @@ macro_rules! id {
                 let uuid = if $prefix.is_empty() { uuid } else { uuid.replace('-', "") };
                 Self(format!(concat!($prefix, "{}"), uuid).into())
             }
-
-            /// The id as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        /// A text, to a client.
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                String::json_schema(generator)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = Error;
-            fn try_from(raw: String) -> Result<Self, Error> {
-                Self::new(&raw)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.0.as_ref().to_owned()
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
+        checked_text!($name);
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

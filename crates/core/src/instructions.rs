@@ -5,6 +5,7 @@ use std::sync::Arc;
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
+use crate::checked::checked_text;
 use crate::error::{Code, Error};
 
 /// Maximum length of a system prompt, in bytes of UTF-8.
@@ -36,11 +37,6 @@ impl SystemPrompt {
         }
         Ok(Self(raw.into()))
     }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Whether a text for people and models may have the character: any but control characters, of which
@@ -49,19 +45,7 @@ pub fn is_prose(character: char) -> bool {
     !character.is_control() || matches!(character, '\n' | '\r' | '\t')
 }
 
-impl TryFrom<String> for SystemPrompt {
-    type Error = Error;
-
-    fn try_from(raw: String) -> Result<Self, Error> {
-        Self::new(&raw)
-    }
-}
-
-impl From<SystemPrompt> for String {
-    fn from(prompt: SystemPrompt) -> Self {
-        prompt.0.as_ref().to_owned()
-    }
-}
+checked_text!(SystemPrompt);
 
 #[cfg(test)]
 mod tests {

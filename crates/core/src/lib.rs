@@ -13,9 +13,13 @@ pub mod agent;
 pub mod agent_rows;
 pub mod approval;
 pub mod audit;
+pub mod backup;
 pub mod budget;
 pub mod chat;
+mod checked;
+mod choices;
 pub mod command;
+pub mod damage;
 pub mod error;
 pub mod event;
 pub mod file_changes;
@@ -33,14 +37,18 @@ pub mod situation;
 pub mod title;
 pub mod tool;
 mod window;
+mod words;
 
 pub use agent::{Agent, AgentName, Agents};
 pub use agent_rows::{AgentRow, AgentRows, RowChange};
 pub use approval::{Answer, Asked, Decision, Grant, Grounds, Preview, Reach, Rule};
 pub use audit::Audit;
+pub use backup::Backup;
 pub use budget::{Bill, Budget, BudgetLimit, Price, Quote, Usd};
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
+pub use choices::{Durability, Resume};
 pub use command::{Accepted, Action, Command, Delivery, Sender};
+pub use damage::{Damage, DamagedPart};
 pub use error::{Code, Error};
 pub use event::{
     Author, Bounds, ContextLimit, Entry, Event, FinishReason, Kind, LimitSource, Limits, Reminders,

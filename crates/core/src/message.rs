@@ -7,30 +7,21 @@ use serde_json::{Map, Value};
 use crate::id::{CallId, MessageId};
 use crate::ports::Millis;
 use crate::tool::Effect;
+use crate::words;
 
-/// The author's role, as models know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The server, to the model.
-    System,
-    /// A person.
-    User,
-    /// A model.
-    Assistant,
-    /// The result of a tool call.
-    Tool,
-}
-
-impl Role {
-    /// The role as on the wire and in SQL.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
+words! {
+    /// The author's role, as models know it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Role {
+        /// The server, to the model.
+        System = "system",
+        /// A person.
+        User = "user",
+        /// A model.
+        Assistant = "assistant",
+        /// The result of a tool call.
+        Tool = "tool",
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ports::Millis;
+use crate::words;
 pub use study::{Direction, HostKind, RoomInfo, StudyInfo, StudyRow, StudyView};
 
 /// The protocol's version, sent in each envelope.
@@ -66,37 +67,39 @@ impl Envelope {
     }
 }
 
-/// All kinds of messages (RL-6, RL-25).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MessageKind {
-    /// A client asks to join a room.
-    RelayJoin,
-    /// The client has joined.
-    RelayJoined,
-    /// An agent begins a study session.
-    SessionStart,
-    /// The study session has begun, under this id.
-    SessionStarted,
-    /// An agent asks for the host's current state.
-    SnapshotGet,
-    /// The host's current state.
-    SnapshotState,
-    /// An agent calls a tool of the host.
-    ToolCall,
-    /// The call was made.
-    ToolResult,
-    /// The state after a change: the authority (RL-10).
-    StateUpdated,
-    /// An agent's message to the person: shown and recorded, nothing else (RL-26).
-    AgentMessage,
-    /// The person's message.
-    UserMessage,
-    /// An agent ends the study session.
-    SessionEnd,
-    /// The study session is over; contains the path of its log.
-    SessionEnded,
-    /// A refusal.
-    Error,
+words! {
+    /// All kinds of messages (RL-6, RL-25).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum MessageKind {
+        /// A client asks to join a room.
+        RelayJoin = "relay.join",
+        /// The client has joined.
+        RelayJoined = "relay.joined",
+        /// An agent begins a study session.
+        SessionStart = "session.start",
+        /// The study session has begun, under this id.
+        SessionStarted = "session.started",
+        /// An agent asks for the host's current state.
+        SnapshotGet = "snapshot.get",
+        /// The host's current state.
+        SnapshotState = "snapshot.state",
+        /// An agent calls a tool of the host.
+        ToolCall = "tool.call",
+        /// The call was made.
+        ToolResult = "tool.result",
+        /// The state after a change: the authority (RL-10).
+        StateUpdated = "state.updated",
+        /// An agent's message to the person: shown and recorded, nothing else (RL-26).
+        AgentMessage = "agent.message",
+        /// The person's message.
+        UserMessage = "user.message",
+        /// An agent ends the study session.
+        SessionEnd = "session.end",
+        /// The study session is over; contains the path of its log.
+        SessionEnded = "session.ended",
+        /// A refusal.
+        Error = "error",
+    }
 }
 
 /// The sender and the receiver of a kind of message.
@@ -111,24 +114,6 @@ pub enum MessageGroup {
 }
 
 impl MessageKind {
-    /// All of them.
-    pub const ALL: [Self; 14] = [
-        Self::RelayJoin,
-        Self::RelayJoined,
-        Self::SessionStart,
-        Self::SessionStarted,
-        Self::SnapshotGet,
-        Self::SnapshotState,
-        Self::ToolCall,
-        Self::ToolResult,
-        Self::StateUpdated,
-        Self::AgentMessage,
-        Self::UserMessage,
-        Self::SessionEnd,
-        Self::SessionEnded,
-        Self::Error,
-    ];
-
     /// Its sender and its receiver.
     pub fn group(self) -> MessageGroup {
         match self {
@@ -147,100 +132,46 @@ impl MessageKind {
             | Self::Error => MessageGroup::ToAgents,
         }
     }
-
-    /// The kind as in `type`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RelayJoin => "relay.join",
-            Self::RelayJoined => "relay.joined",
-            Self::SessionStart => "session.start",
-            Self::SessionStarted => "session.started",
-            Self::SnapshotGet => "snapshot.get",
-            Self::SnapshotState => "snapshot.state",
-            Self::ToolCall => "tool.call",
-            Self::ToolResult => "tool.result",
-            Self::StateUpdated => "state.updated",
-            Self::AgentMessage => "agent.message",
-            Self::UserMessage => "user.message",
-            Self::SessionEnd => "session.end",
-            Self::SessionEnded => "session.ended",
-            Self::Error => "error",
-        }
-    }
-
-    /// Parses a kind. Returns `None` if there is no such kind.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
 }
 
-/// The role of a member of a room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RelayRole {
-    /// Shows the screen that a person looks at. One per room (RL-4).
-    Host,
-    /// Operates it.
-    Agent,
+words! {
+    /// The role of a member of a room.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RelayRole {
+        /// Shows the screen that a person looks at. One per room (RL-4).
+        Host = "host",
+        /// Operates it.
+        Agent = "agent",
+    }
 }
 
 impl RelayRole {
-    /// The role as on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Agent => "agent",
-        }
-    }
-
     /// Parses a role; `frontend` means the host (RL-3). Returns `None` if there is no such role.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
-            "host" | "frontend" => Some(Self::Host),
-            "agent" => Some(Self::Agent),
-            _ => None,
+            "frontend" => Some(Self::Host),
+            word => Self::from_word(word),
         }
     }
 }
 
-/// Why a message is refused (RL-9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RelayCode {
-    /// Not a message of the protocol, or not allowed in this role.
-    InvalidMessage,
-    /// Not joined, no host, or no study session.
-    SessionNotActive,
-    /// No such tool, or not at this stage.
-    UnknownTool,
-    /// The payload does not fit.
-    InvalidParams,
-    /// The screen is empty.
-    NoActiveSpec,
-    /// The call failed.
-    ToolExecutionFailed,
-}
-
-impl RelayCode {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::InvalidMessage,
-        Self::SessionNotActive,
-        Self::UnknownTool,
-        Self::InvalidParams,
-        Self::NoActiveSpec,
-        Self::ToolExecutionFailed,
-    ];
-
-    /// The code as in `code`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidMessage => "INVALID_MESSAGE",
-            Self::SessionNotActive => "SESSION_NOT_ACTIVE",
-            Self::UnknownTool => "UNKNOWN_TOOL",
-            Self::InvalidParams => "INVALID_PARAMS",
-            Self::NoActiveSpec => "NO_ACTIVE_SPEC",
-            Self::ToolExecutionFailed => "TOOL_EXECUTION_FAILED",
-        }
+words! {
+    /// Why a message is refused (RL-9).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum RelayCode {
+        /// Not a message of the protocol, or not allowed in this role.
+        InvalidMessage = "INVALID_MESSAGE",
+        /// Not joined, no host, or no study session.
+        SessionNotActive = "SESSION_NOT_ACTIVE",
+        /// No such tool, or not at this stage.
+        UnknownTool = "UNKNOWN_TOOL",
+        /// The payload does not fit.
+        InvalidParams = "INVALID_PARAMS",
+        /// The screen is empty.
+        NoActiveSpec = "NO_ACTIVE_SPEC",
+        /// The call failed.
+        ToolExecutionFailed = "TOOL_EXECUTION_FAILED",
     }
 }
 
@@ -297,9 +228,9 @@ mod tests {
     #[test]
     fn each_kind_is_found_by_its_name_and_no_other_is() {
         for kind in MessageKind::ALL {
-            assert_eq!(MessageKind::from_name(kind.as_str()), Some(kind));
+            assert_eq!(MessageKind::from_word(kind.as_str()), Some(kind));
         }
-        assert_eq!(MessageKind::from_name("Tool.Call"), None);
+        assert_eq!(MessageKind::from_word("Tool.Call"), None);
         assert_eq!(RelayRole::from_name("frontend"), Some(RelayRole::Host));
         assert_eq!(RelayRole::from_name("observer"), None);
     }

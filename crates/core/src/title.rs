@@ -4,6 +4,7 @@ use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::checked::checked_text;
 use crate::error::{Code, Error};
 
 /// Maximum length of a title, in bytes of UTF-8.
@@ -43,26 +44,9 @@ impl Title {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-
-    /// The title as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl TryFrom<String> for Title {
-    type Error = Error;
-
-    fn try_from(raw: String) -> Result<Self, Error> {
-        Self::new(&raw)
-    }
-}
-
-impl From<Title> for String {
-    fn from(title: Title) -> Self {
-        title.0
-    }
-}
+checked_text!(Title);
 
 #[cfg(test)]
 mod tests {

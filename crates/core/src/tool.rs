@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use crate::approval::{Preview, Previewed, Reach};
 use crate::id::{AgentPath, CallId, SessionId, TurnId};
 use crate::message::{Outcome, ToolCall};
 use crate::situation::{Environment, PostedContext};
+use crate::words;
 
 /// What a call does to the world, and so what to do with a call that a crash interrupted (DU-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -95,45 +97,57 @@ impl Asks {
     }
 }
 
+/// What a call does to the world, as far as the tool's author can say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeclaredEffect {
+    /// It changes nothing: an interrupted call is made again.
+    Read,
+    /// A repeat under the same key has no further effect: an interrupted call is made again with
+    /// its key.
+    Idempotent,
+    /// It must not happen twice: an interrupted call is never made again.
+    #[default]
+    Unsafe,
+}
+
+impl From<DeclaredEffect> for Effect {
+    fn from(effect: DeclaredEffect) -> Self {
+        match effect {
+            DeclaredEffect::Read => Self::Read,
+            DeclaredEffect::Idempotent => Self::Idempotent,
+            DeclaredEffect::Unsafe => Self::Unsafe,
+        }
+    }
+}
+
 /// Where a tool comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "ToolOrigin")]
 pub enum Origin {
     /// It is a part of the server.
     BuiltIn,
     /// The configuration names it.
     Configuration,
-    /// It was registered, by a client or by the program that has the server inside.
+    /// It was registered.
+    // By a client, or by the program that has the server inside.
     Registered,
 }
 
-/// Which calls need approval (TL-4). The stricter of two levels is the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Approval {
-    /// Calls that stay in the workspace run without asking.
-    Auto,
-    /// Calls that change something need approval.
-    Supervised,
-    /// Calls that change something are refused.
-    ReadOnly,
-}
-
-impl Approval {
-    /// Every level, the most permissive first.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::Supervised, Self::ReadOnly];
-
-    /// The level of this word.
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.as_str() == word)
-    }
-
-    /// The word for people and configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Supervised => "supervised",
-            Self::ReadOnly => "read-only",
-        }
+words! {
+    /// Which calls need approval (TL-4). The stricter of two levels is the greater.
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    )]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Approval {
+        /// Calls that stay in the workspace run without asking.
+        Auto = "auto",
+        /// Calls that change something need approval.
+        Supervised = "supervised",
+        /// Calls that change something are refused.
+        ReadOnly = "read-only",
     }
 }
 

@@ -54,5 +54,5 @@ pub use projector::Lag;
 pub use recovered::Recovered;
 pub use rules::{MAX_RULES, RuleBook};
 pub use session::Conversation;
-pub use settings::{Recovery, Resume, Retry, Settings};
+pub use settings::{Recovery, Retry, Settings};
 pub use toolbox::Toolbox;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::event::{Entry, Group};
-use samovar_core::history::{Change, MessageRow, Projection, SessionRow};
+use samovar_core::history::{Change, MessageRow, Opened, Projection, SessionRow};
 use samovar_core::{
     Approval, ContextLimit, Event, Kind, Message, Millis, Seq, SessionId, Title, Usage,
 };
@@ -47,7 +47,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
         };
         Some(model.clone())
     });
-    let open = Change::Open {
+    let open = Change::Open(Opened {
         model: model.unwrap_or_else(|| UNKNOWN_MODEL.to_owned()),
         route: None,
         agent: first
@@ -58,7 +58,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
         approval: None,
         metadata: Map::from_iter([("recovered".to_owned(), true.into())]),
         at: first.map(|event| event.at).unwrap_or_default(),
-    };
+    });
     (first.map(|event| event.seq).unwrap_or_default(), open)
 }
 
@@ -106,7 +106,7 @@ fn of_session(event: &Event) -> Option<Change> {
             metadata,
             system_prompt,
             approval,
-        } => Some(Change::Open {
+        } => Some(Change::Open(Opened {
             model: model.clone(),
             route: route.clone(),
             agent: agent.name().to_owned(),
@@ -114,7 +114,7 @@ fn of_session(event: &Event) -> Option<Change> {
             approval: *approval,
             metadata: metadata.clone(),
             at,
-        }),
+        })),
         Kind::SessionChanged {
             context: Some(context),
             ..
@@ -229,34 +229,7 @@ pub(crate) fn overlay_session(
             continue;
         };
         match change {
-            Change::Open {
-                model,
-                route,
-                agent,
-                system_prompt,
-                approval,
-                metadata,
-                at,
-            } => {
-                row = Some(SessionRow {
-                    id: session.clone(),
-                    model,
-                    route,
-                    title: Title::of_metadata(&metadata),
-                    agent,
-                    system_prompt,
-                    approval,
-                    tainted: false,
-                    metadata,
-                    created_at: at,
-                    updated_at: at,
-                    message_count: 0,
-                    preview: None,
-                    usage: Usage::default(),
-                    context: None,
-                    projected: event.seq,
-                });
-            }
+            Change::Open(opened) => row = Some(opened.into_row(session.clone(), event.seq)),
             Change::Set {
                 model,
                 route,

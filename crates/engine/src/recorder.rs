@@ -9,9 +9,7 @@ use std::sync::Arc;
 use samovar_core::approval::{Answer, EXPIRED};
 use samovar_core::audit::{AuditedCall, Decision, What};
 use samovar_core::event::Group;
-use samovar_core::{
-    Approval, Author, CallId, Event, Grounds, Kind, Part, SessionId, Status, TurnId,
-};
+use samovar_core::{Approval, CallId, Event, Grounds, Kind, Part, SessionId, Status, TurnId};
 
 use crate::gate;
 
@@ -141,7 +139,7 @@ impl Recorder {
         let turn = event.turn.as_ref();
         let is_recorded = self.ends(turn, call);
         let is_denied = outcome.status == Status::Denied;
-        let who = word(event.author);
+        let who = event.author.as_str();
         let closed = Decision {
             tool: Some(name.clone()),
             args: is_denied.then(|| args_of(before, call)).flatten(),
@@ -239,13 +237,4 @@ fn configured(reason: &str) -> Option<String> {
     let (_, rule) = reason.split_once("(tools.policy.")?;
     let (name, _) = rule.split_once(')')?;
     Some(format!("tools.policy.{name}"))
-}
-
-fn word(author: Author) -> &'static str {
-    match author {
-        Author::User => "user",
-        Author::System => "system",
-        Author::Host => "host",
-        Author::Agent => "agent",
-    }
 }

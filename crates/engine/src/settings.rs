@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_core::{Approval, Limits, Reminders, SystemPrompt};
+use samovar_core::{Approval, Limits, Reminders, Resume, SystemPrompt};
 
 use crate::folder::Folder;
 use crate::modes::AgentModes;
@@ -126,24 +126,6 @@ impl Default for Settings {
             is_unattended: false,
         }
     }
-}
-
-/// What happens to a turn that a stop of the server cut (DU-6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Resume {
-    /// It continues by itself.
-    #[default]
-    Auto,
-    /// It waits until a client resumes or cancels it.
-    Ask,
-    /// It ends as interrupted.
-    Off,
-}
-
-impl Resume {
-    /// Every choice, as configuration spells it.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("auto", Self::Auto), ("ask", Self::Ask), ("off", Self::Off)];
 }
 
 /// How the failures of models' servers are overcome, with a budget for each turn (AS-14).

@@ -9,6 +9,7 @@
 use std::io::{self, BufRead, Read};
 
 use samovar_core::relay::{Host, MessageKind, RelayRole};
+use samovar_core::words;
 use samovar_locale as locale;
 use serde::de;
 
@@ -57,31 +58,20 @@ pub struct Difference {
     pub found: String,
 }
 
-/// What of a row can differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mismatch {
-    /// It is no row.
-    Row,
-    /// It means what it did, and is spelled otherwise than the rows around it.
-    Spelling,
-    /// Its number is not the next one.
-    Index,
-    /// It, or one before it, is not what was written.
-    Check,
-    /// The host would have said something else.
-    Host,
-}
-
-impl Mismatch {
-    /// The kind of difference as a program reads it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Row => "row",
-            Self::Spelling => "spelling",
-            Self::Index => "eventIndex",
-            Self::Check => "check",
-            Self::Host => "host",
-        }
+words! {
+    /// What of a row can differ.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mismatch {
+        /// It is no row.
+        Row = "row",
+        /// It means what it did, and is spelled otherwise than the rows around it.
+        Spelling = "spelling",
+        /// Its number is not the next one.
+        Index = "eventIndex",
+        /// It, or one before it, is not what was written.
+        Check = "check",
+        /// The host would have said something else.
+        Host = "host",
     }
 }
 

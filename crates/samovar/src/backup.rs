@@ -4,9 +4,10 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use samovar_core::Backup as Made;
 use samovar_locale as text;
-use samovar_server::data_dir::{self, Replace, restore as put_back};
-use samovar_wire::api::{BackupInfo, BackupState};
+use samovar_server::data_dir::{Replace, restore as put_back};
+use samovar_wire::api::BackupState;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -39,7 +40,7 @@ pub(crate) async fn backup(args: Backup) -> Result<Exit, Failure> {
     let made = reached.client.post_patiently("/api/backup", &params);
     let made = saying(text::backup::under_way(), made).await;
     reached.close_now().await;
-    let made: BackupInfo = made?;
+    let made: Made = made?;
     output::one(args.common.machine.format(), "backup", &made, |made| {
         text::backup::made(&made.path, made.bytes) + "\n"
     })?;
@@ -95,17 +96,11 @@ pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
 }
 
 /// Lets the server put a backup back, and waits until it serves again.
-async fn through(client: &Client, found: &Setup, path: &str) -> Result<data_dir::Backup, Failure> {
+async fn through(client: &Client, found: &Setup, path: &str) -> Result<Made, Failure> {
     let before: BackupState = client.get("/api/backup").await?;
     let params = json!({ "path": path });
     let restored = client.post_patiently("/api/restore", &params);
-    let restored: BackupInfo = saying(text::backup::restoring(), restored).await?;
-    let restored = data_dir::Backup {
-        path: restored.path,
-        created_at: restored.created_at,
-        bytes: restored.bytes,
-        epoch: restored.epoch,
-    };
+    let restored: Made = saying(text::backup::restoring(), restored).await?;
     let began = Instant::now();
     let again = async {
         loop {

@@ -345,7 +345,7 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     config.walker = Some(walk::walker());
     #[cfg(feature = "plant")]
     crate::plant::lay(&mut config);
-    let level = settings.tools.approval.map(policy::level);
+    let level = settings.tools.approval;
     config.settings.approval = level.unwrap_or(config.settings.approval);
     config.settings.workspace_note = note(config.reach);
     Ok(Setup {

@@ -16,7 +16,7 @@ use samovar_wire::agent::{
     CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams, PaginatedResult,
     PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult,
     SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoParams, UndoResult,
-    UndoneFile, UpdateSessionParams, Waiting, Waits, Within,
+    UpdateSessionParams, Waiting, Waits, Within,
 };
 use samovar_wire::api::{ApprovalInfo, OpenCallInfo};
 use samovar_wire::params;
@@ -374,12 +374,11 @@ async fn undo(call: Call, params: UndoParams) -> Result<UndoResult, Error> {
                 Some(files) => locale::turn::undone_but(files.remaining.join(", ")),
             };
             let (files, remaining) = files.map(|files| (files.restored, files.remaining)).unzip();
-            let of_wire = |files: Vec<_>| files.into_iter().map(UndoneFile::of).collect();
             Ok(UndoResult {
                 turn_id: turn,
                 content: text,
                 note,
-                files: files.map(of_wire),
+                files,
                 remaining_tools: remaining,
             })
         }

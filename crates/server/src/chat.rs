@@ -73,7 +73,7 @@ async fn state(call: Call, _params: NoParams) -> Result<ChatStateInfo, Error> {
     let chat = &call.state;
     let state = chat.state();
     Ok(ChatStateInfo {
-        pending_input: state.pending_input.map(Into::into),
+        pending_input: state.pending_input,
         waiting: state.waiting as u64,
         boot_id: chat.boot().to_owned(),
     })

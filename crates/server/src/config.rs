@@ -12,7 +12,7 @@ use samovar_core::{Effect, SystemPrompt, Toolset};
 use samovar_descriptors::Budget;
 use samovar_egress::Range;
 use samovar_engine::Ports;
-use samovar_engine::{AgentModes, Resume, Retry, Settings};
+use samovar_engine::{AgentModes, Retry, Settings};
 use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
 use samovar_relay::RelayConfig;
@@ -276,11 +276,7 @@ fn of_engine(set: &samovar_config::Settings) -> Settings {
         },
         fallback: defaults.fallback.clone(),
         retention: set.stream.retention,
-        resume: match set.recovery.resume {
-            samovar_config::Resume::Auto => Resume::Auto,
-            samovar_config::Resume::Ask => Resume::Ask,
-            samovar_config::Resume::Off => Resume::Off,
-        },
+        resume: set.recovery.resume,
         system_prompt: prompt,
         agent_modes: AgentModes::new(of_client),
         approval_expiry: set.tools.approval_expiry,

@@ -16,8 +16,8 @@ use crate::config::Config;
 use crate::error::OpenError;
 
 pub use samovar_stores::audit::{Verdict, examine as examine_audit};
-pub use samovar_stores::backup::{Backup, Replace, RestoreReport, last as last_backup};
-pub use samovar_stores::damage::{Damage, damages};
+pub use samovar_stores::backup::{Replace, RestoreReport, last as last_backup};
+pub use samovar_stores::damage::damages;
 pub use samovar_stores::{
     HistoryReport, Lack, Mended, Missing, Run, RunState, Store, read_history,
 };

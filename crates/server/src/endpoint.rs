@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
-use samovar_core::{Error, Future};
+use samovar_core::{Error, Future, words};
 use samovar_engine::Engine;
 use samovar_wire::params;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -20,28 +20,18 @@ use crate::reply;
 use crate::tokens::{Guest, Scope};
 use crate::upgrade::Upgrade;
 
-/// A verb that a route answers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verb {
-    /// `GET`, with the parameters in the query.
-    Get,
-    /// `POST`, with the parameters in a JSON body.
-    Post,
-    /// `PUT`, with the parameters in a JSON body and the path.
-    Put,
-    /// `DELETE`, with the parameters in the path and the query.
-    Delete,
-}
-
-impl Verb {
-    /// The verb as a request spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
+words! {
+    /// A verb that a route answers to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Verb {
+        /// `GET`, with the parameters in the query.
+        Get = "GET",
+        /// `POST`, with the parameters in a JSON body.
+        Post = "POST",
+        /// `PUT`, with the parameters in a JSON body and the path.
+        Put = "PUT",
+        /// `DELETE`, with the parameters in the path and the query.
+        Delete = "DELETE",
     }
 }
 

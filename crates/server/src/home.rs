@@ -188,10 +188,7 @@ impl Opening {
         let reports = self.shared.api.reports.clone();
         let options = Options {
             dir: data_dir::of(&config.data_dir, Ok(self.files.clone())),
-            durability: match config.store.durability {
-                samovar_config::Durability::Power => samovar_stores::Durability::Power,
-                samovar_config::Durability::Process => samovar_stores::Durability::Process,
-            },
+            durability: config.store.durability,
             walker: config.walker,
             reports: reports.clone(),
         };

@@ -74,7 +74,7 @@ pub use origin::{Authority, NotAnAuthority, NotAnOrigin, Origin};
 pub use relaying::{memory_engine, relay_agent};
 pub use samovar_agents::Catalogue;
 pub use samovar_chat::{ASK_USER, Chat, ChatState, POST_MESSAGE, question_text};
-pub use samovar_config::{ChatAgent, Durability};
+pub use samovar_config::ChatAgent;
 pub use samovar_relay::Relay;
 pub use samovar_sandbox::cage::{Level, be_cage_if_asked, toolchain_variables};
 pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others, handover};

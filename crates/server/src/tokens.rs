@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use samovar_core::relay::RelayRole;
-use samovar_core::{Code, Error, Millis, Sender};
+use samovar_core::{Code, Error, Millis, Sender, words};
 use samovar_locale as locale;
 use samovar_sandbox::{SmallFiles, Survival};
 use samovar_wire::api::{TokenInfo, TokenName, TokenScope};
@@ -22,39 +22,28 @@ const MAX_TOKENS: usize = 64;
 /// Bytes of the file, at most.
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// Who may use a route, and what a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
-    /// Everybody, without a token.
-    Public,
-    /// Any token.
-    Any,
-    /// A token for one room of the relay in one role.
-    Relay,
-    /// A token that may read.
-    Read,
-    /// A token that may read and answer approvals.
-    Approve,
-    /// A token that may change sessions.
-    Use,
-    /// A token of the owner.
-    Admin,
+words! {
+    /// Who may use a route, and what a token may do.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Scope {
+        /// Everybody, without a token.
+        Public = "public",
+        /// Any token.
+        Any = "any",
+        /// A token for one room of the relay in one role.
+        Relay = "relay",
+        /// A token that may read.
+        Read = "read",
+        /// A token that may read and answer approvals.
+        Approve = "approve",
+        /// A token that may change sessions.
+        Use = "use",
+        /// A token of the owner.
+        Admin = "admin",
+    }
 }
 
 impl Scope {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Any => "any",
-            Self::Relay => "relay",
-            Self::Read => "read",
-            Self::Approve => "approve",
-            Self::Use => "use",
-            Self::Admin => "admin",
-        }
-    }
-
     /// Whether a token of this scope is let into a route of that one. A token that changes sessions
     /// answers no approval, so it cannot approve its own calls.
     pub fn covers(self, needed: Self) -> bool {

@@ -15,9 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use samovar_core::audit::{Audit, AuditedCall, What};
-use samovar_core::{CallId, Clock, Ids, Millis, SessionId, Status, TurnId, audit::Decision};
+use samovar_core::{
+    CallId, Clock, Durability, Ids, Millis, SessionId, Status, TurnId, audit::Decision,
+};
 use samovar_stores::damage::Reports;
-use samovar_stores::{DataDir, Durability, Options, SmallFiles, open};
+use samovar_stores::{DataDir, Options, SmallFiles, open};
 
 const CALLS: u64 = 100_000;
 

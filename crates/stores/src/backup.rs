@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::{Broken, Code, Error, Journal};
+use samovar_core::{Backup, Broken, Code, Error, Journal};
 use samovar_locale as locale;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
@@ -29,7 +29,6 @@ use crate::disk::blocking;
 use crate::history::SqliteHistory;
 use crate::journal::LmdbJournal;
 
-pub use files::Backup;
 use files::{BackupFile, Manifest};
 pub(crate) use restore::is_waiting;
 use restore::stage;

@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{Damages, Millis, SessionId};
+use samovar_core::{Damage, DamagedPart, Damages, SessionId};
 use samovar_locale as locale;
-use serde::{Deserialize, Serialize};
 
 use crate::data_dir::{DAMAGED, DataDir, make_folder};
 use crate::run::Run;
@@ -21,51 +20,6 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// The characters of a reason that are kept.
 const MAX_REASON: usize = 2000;
-
-/// Something that was found damaged and set aside.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Damage {
-    /// The name of its report in the folder `damaged` of the data directory.
-    pub id: String,
-    /// When it was found.
-    pub at: Millis,
-    /// What is damaged.
-    pub part: DamagedPart,
-    /// The session, where it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<SessionId>,
-    /// What was found.
-    pub reason: String,
-    /// What that means for a person.
-    pub lost: String,
-    /// Where it was moved to, below the data directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept_in: Option<String>,
-}
-
-/// What can be damaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DamagedPart {
-    /// What was kept of one session.
-    Session,
-    /// The journal: what was going on.
-    Journal,
-    /// The history: what was said.
-    History,
-}
-
-impl DamagedPart {
-    /// The beginning of the name of the folder that it is set aside in.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Journal => "journal",
-            Self::History => "history",
-            Self::Session => "session",
-        }
-    }
-}
 
 /// The reports of a data directory that is held.
 pub struct Reports {

@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::journal::{Batch, LogEntry, LogNo};
-use samovar_core::{Broken, Epoch, Event, Future, Journal, Millis, Seq, SessionId};
+use samovar_core::{Broken, Durability, Epoch, Event, Future, Journal, Millis, Seq, SessionId};
 
 use crate::disk::Disk;
 use crate::generation::{Found, Generation};
@@ -49,7 +49,6 @@ use keep::{Marks, PackedBatch};
 use row::{Row, RowKey};
 use settings::FILE;
 pub use settings::Settings;
-pub use sync_marker::Durability;
 use sync_marker::{EarlierWrites, sync_dir};
 use tables::Tables;
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub use data_dir::{DataDir, SmallFiles};
 pub use error::OpenError;
 pub use generation::{Lack, Missing, Store};
 pub use history::{HistoryReport, read_history};
-pub use journal::{Durability, WalkReport, walk};
+pub use journal::{WalkReport, walk};
 pub use missing::{Mended, mend, missing};
 pub use open::{Options, Stores, open};
 pub use run::{Run, RunState};

@@ -4,10 +4,10 @@
 use std::io;
 use std::path::Path;
 
-use samovar_core::Broken;
+use samovar_core::{Broken, DamagedPart};
 
 use crate::backup;
-use crate::damage::{DamagedPart, Reports};
+use crate::damage::Reports;
 use crate::data_dir::{DataDir, HISTORY, JOURNAL, free_folder, move_all};
 use crate::disk::{Disk, blocking};
 use crate::error::OpenError;
@@ -115,7 +115,7 @@ pub(crate) fn set_aside(
         report(part, None);
         return Ok(None);
     }
-    let folder = free_folder(dir, part.word(), epoch)?;
+    let folder = free_folder(dir, part.as_str(), epoch)?;
     report(part, Some(folder.clone()));
     move_all(dir, &dir.join(&folder), names)?;
     Ok(Some(folder))

@@ -11,17 +11,19 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{AgentRows, Broken, Damages, History, Journal, failpoint};
+use samovar_core::{
+    AgentRows, Broken, DamagedPart, Damages, Durability, History, Journal, failpoint,
+};
 
 use crate::audit::{AuditLog, Heads, Origin};
 use crate::backup::{self, Backups};
-use crate::damage::{DamagedPart, Reports};
+use crate::damage::Reports;
 use crate::data_dir::{DataDir, HISTORY, LOCK};
 use crate::disk::{Disk, blocking};
 use crate::error::OpenError;
 use crate::generation::{Due, Found, Generation, Plan, Store, judge};
 use crate::history::SqliteHistory;
-use crate::journal::{Durability, Fill, LmdbJournal, Settings, Wound, from_io};
+use crate::journal::{Fill, LmdbJournal, Settings, Wound, from_io};
 use crate::missing::{set_aside, survey, unusable};
 use crate::run::{RunFile, RunState};
 use crate::walker::Walker;

@@ -14,12 +14,9 @@ mod waiting;
 
 pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
-    ToolDefinition, UndoResult, UndoneChange, UndoneFile, Waits,
+    ToolDefinition, UndoResult, Waits,
 };
 pub(crate) use budget::maybe as maybe_dollars;
-pub use samovar_core::command::Delivery;
-pub use samovar_core::situation::Environment;
-
 pub use budget::{BudgetInfo, Dollars};
 pub use collector::Collector;
 pub use encoder::{Encoder, Profile};

@@ -16,8 +16,8 @@ mod tool;
 mod turn;
 
 pub use agent::{
-    AgentInfo, AgentModelInfo, AgentModelParams, AgentNameParams, AgentOriginInfo, AgentParams,
-    AgentVersions, AgentVersionsParams, RemoveAgentParams,
+    AgentInfo, AgentModelInfo, AgentModelParams, AgentNameParams, AgentParams, AgentVersions,
+    AgentVersionsParams, RemoveAgentParams,
 };
 pub use approval::{
     ApprovalInfo, ApprovalList, DecideParams, Decided, GrantInfo, RuleInfo, RuleParams,
@@ -25,7 +25,7 @@ pub use approval::{
 pub use audit::{
     AuditHead, AuditPage, AuditParams, AuditProblem, AuditRecord, AuditVerdict, AuditVerifyParams,
 };
-pub use damage::{BackupInfo, BackupParams, BackupState, DamageInfo, DamageList, DamagedPart};
+pub use damage::{BackupParams, BackupState, DamageList};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
     ProviderInfo, WindowFrom, WindowInfo,
@@ -39,8 +39,8 @@ pub use server::{MemoryInfo, ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};
 pub use tool::{
-    CallToolParams, DeclaredEffect, OpenCallInfo, OpenCalls, RegisterToolParams, SettleParams,
-    ToolInfo, ToolOrigin, ToolParams, ToolResult,
+    CallToolParams, OpenCallInfo, OpenCalls, RegisterToolParams, SettleParams, ToolInfo,
+    ToolParams, ToolResult,
 };
 pub use turn::{TurnCancelled, TurnInfo, TurnProgress, TurnsParams};
 

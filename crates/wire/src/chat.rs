@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use samovar_core::{ChatRole, Error, Millis};
+use samovar_core::{ChatRole, Error, Millis, PendingInput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,13 +82,10 @@ fn timestamp(at: Millis) -> String {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryParams {
     /// Only messages after this id; without it, the newest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// The most messages to return; by default all after `after`, or the newest 100.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<1, MAX_MESSAGES>>,
     /// The run of the chat that `after` belongs to: another run is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
 }
 
@@ -97,10 +94,8 @@ pub struct HistoryParams {
 pub struct StreamParams {
     /// The id of the last message that was read: the stream resumes after it. The header
     /// `Last-Event-ID` means the same, and takes precedence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// The run of the chat that the id belongs to: another run is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
 }
 
@@ -132,10 +127,8 @@ pub struct UserMessageParams {
     pub text: String,
     /// The question that it answers, by its number; it answers no other, and is refused if that one
     /// waits no more. By default the oldest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<u64>,
     /// The run of the chat that `reply_to` is a number of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
 }
 
@@ -155,24 +148,6 @@ pub struct ChatStateInfo {
     pub waiting: u64,
     /// The run of the chat.
     pub boot_id: String,
-}
-
-/// A question that waits for the person.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PendingInput {
-    /// The agent that asks.
-    pub requested_by: String,
-    /// The number of the question's message.
-    pub question_msg_id: u64,
-}
-
-impl From<samovar_core::PendingInput> for PendingInput {
-    fn from(pending: samovar_core::PendingInput) -> Self {
-        Self {
-            requested_by: pending.requested_by,
-            question_msg_id: pending.question,
-        }
-    }
 }
 
 /// One item of the chat's stream: the `data` of a frame, or a text over a WebSocket.

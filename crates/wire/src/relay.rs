@@ -136,7 +136,7 @@ fn understand(id: Option<String>, mut given: Map<String, Value>) -> Result<Envel
 }
 
 fn kind(name: String) -> Result<MessageKind, String> {
-    let known = MessageKind::from_name(&name);
+    let known = MessageKind::from_word(&name);
     known.ok_or_else(|| locale::envelope::unknown_type(shown(&Value::String(name))))
 }
 

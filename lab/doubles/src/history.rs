@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::history::{
-    Change, LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Speakers,
-    Totals, TurnQuery, TurnRow,
+    Change, LastTurn, MessageQuery, MessageRow, Opened, Projection, SessionQuery, SessionRow,
+    Speakers, Totals, TurnQuery, TurnRow,
 };
 use samovar_core::{
     AgentPath, Bill, Broken, Budget, CallId, FinishReason, Future, History, Message, MessageId,
@@ -96,36 +96,10 @@ fn take(sessions: &mut Vec<Session>, projection: Projection) {
 impl Session {
     /// Only its opening may make a session.
     fn opened(id: &SessionId, change: Change) -> Option<Self> {
-        let Change::Open {
-            model,
-            route,
-            agent,
-            system_prompt,
-            approval,
-            metadata,
-            at,
-        } = change
-        else {
+        let Change::Open(opened) = change else {
             return None;
         };
-        let row = SessionRow {
-            id: id.clone(),
-            model,
-            route,
-            title: Title::of_metadata(&metadata),
-            agent,
-            system_prompt,
-            approval,
-            tainted: false,
-            metadata,
-            created_at: at,
-            updated_at: at,
-            message_count: 0,
-            preview: None,
-            usage: Usage::default(),
-            context: None,
-            projected: Seq(0),
-        };
+        let row = opened.into_row(id.clone(), Seq(0));
         Some(Self {
             row,
             turns: Vec::new(),
@@ -135,7 +109,7 @@ impl Session {
 
     fn take(&mut self, seq: Seq, change: Change) {
         let now = match &change {
-            Change::Open { at, .. }
+            Change::Open(Opened { at, .. })
             | Change::Set { at, .. }
             | Change::Move { at, .. }
             | Change::TurnStarted { at, .. }
@@ -146,7 +120,9 @@ impl Session {
         };
         self.row.updated_at = self.row.updated_at.max(now);
         match change {
-            Change::Open { model, route, .. } => (self.row.model, self.row.route) = (model, route),
+            Change::Open(Opened { model, route, .. }) => {
+                (self.row.model, self.row.route) = (model, route)
+            }
             Change::Set {
                 model,
                 route,

@@ -1,6 +1,6 @@
 //! Tools behind a webhook, and the addresses that they may have.
 
-use samovar_config::Effect;
+use samovar_core::tool::DeclaredEffect;
 
 use crate::desk::Desk;
 
@@ -36,7 +36,7 @@ fn tools_have_the_names_that_a_person_gives_them() {
     let book = &custom["book_table"];
     assert_eq!(
         (book.effect, book.timeout),
-        (Some(Effect::Idempotent), Some(7))
+        (Some(DeclaredEffect::Idempotent), Some(7))
     );
     assert!(book.parameters.as_ref().unwrap().contains("object"));
     assert!(!format!("{book:?}").contains("s3cret"), "{book:?}");

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use samovar_config::{Approval, Location, Origin, Settings};
+use samovar_config::{Location, Origin, Settings};
+use samovar_core::Approval;
 
 use crate::desk::Desk;
 

@@ -6,69 +6,49 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A family of keys that begin alike.
-struct Family {
-    /// What the mark calls it.
-    name: &'static str,
-    prefix: &'static str,
-    /// Characters after the prefix, at least.
-    least: usize,
-}
-
-const fn family(name: &'static str, prefix: &'static str, least: usize) -> Family {
-    Family {
-        name,
-        prefix,
-        least,
-    }
-}
-
-/// The longer of two prefixes that begin alike stands first.
-const FAMILIES: &[Family] = &[
-    family("AWS key id", "AKIA", 16),
-    family("AWS key id", "ASIA", 16),
-    family("Anthropic key", "sk-ant-", 16),
-    family("OpenRouter key", "sk-or-", 16),
-    family("OpenAI key", "sk-", 20),
-    family("Stripe key", "sk_live_", 16),
-    family("Stripe key", "sk_test_", 16),
-    family("Stripe key", "rk_live_", 16),
-    family("Stripe secret", "whsec_", 16),
-    family("GitHub token", "github_pat_", 20),
-    family("GitHub token", "ghp_", 20),
-    family("GitHub token", "gho_", 20),
-    family("GitHub token", "ghu_", 20),
-    family("GitHub token", "ghs_", 20),
-    family("GitHub token", "ghr_", 20),
-    family("GitLab token", "glpat-", 16),
-    family("Slack token", "xoxb-", 10),
-    family("Slack token", "xoxp-", 10),
-    family("Slack token", "xoxa-", 10),
-    family("Slack token", "xoxe-", 10),
-    family("Slack token", "xoxr-", 10),
-    family("Slack token", "xoxs-", 10),
-    family("Slack token", "xapp-", 10),
-    family("Google key", "AIza", 30),
-    family("Google token", "ya29.", 20),
-    family("Google secret", "GOCSPX-", 20),
-    family("Groq key", "gsk_", 20),
-    family("xAI key", "xai-", 20),
-    family("Hugging Face token", "hf_", 20),
-    family("Replicate token", "r8_", 20),
-    family("Perplexity key", "pplx-", 20),
-    family("npm token", "npm_", 20),
-    family("PyPI token", "pypi-", 20),
-    family("crates.io token", "cio", 30),
-    family("Docker token", "dckr_pat_", 16),
-    family("DigitalOcean token", "dop_v1_", 32),
-    family("Doppler token", "dp.pt.", 20),
-    family("SendGrid key", "SG.", 30),
-    family("Shopify token", "shpat_", 20),
-    family("Linear key", "lin_api_", 20),
-    family("Notion token", "ntn_", 20),
-    family("Vault token", "hvs.", 20),
-    family("Age key", "AGE-SECRET-KEY-1", 20),
-    family("Tavily key", "tvly-", 16),
+/// Families of keys that begin alike: what the mark calls them, the fewest characters after the
+/// prefix, and the prefixes. The longer of two prefixes that begin alike stands first.
+const FAMILIES: &[(&str, usize, &[&str])] = &[
+    ("AWS key id", 16, &["AKIA", "ASIA"]),
+    ("Anthropic key", 16, &["sk-ant-"]),
+    ("OpenRouter key", 16, &["sk-or-"]),
+    ("OpenAI key", 20, &["sk-"]),
+    ("Stripe key", 16, &["sk_live_", "sk_test_", "rk_live_"]),
+    ("Stripe secret", 16, &["whsec_"]),
+    (
+        "GitHub token",
+        20,
+        &["github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
+    ),
+    ("GitLab token", 16, &["glpat-"]),
+    (
+        "Slack token",
+        10,
+        &[
+            "xoxb-", "xoxp-", "xoxa-", "xoxe-", "xoxr-", "xoxs-", "xapp-",
+        ],
+    ),
+    ("Google key", 30, &["AIza"]),
+    ("Google token", 20, &["ya29."]),
+    ("Google secret", 20, &["GOCSPX-"]),
+    ("Groq key", 20, &["gsk_"]),
+    ("xAI key", 20, &["xai-"]),
+    ("Hugging Face token", 20, &["hf_"]),
+    ("Replicate token", 20, &["r8_"]),
+    ("Perplexity key", 20, &["pplx-"]),
+    ("npm token", 20, &["npm_"]),
+    ("PyPI token", 20, &["pypi-"]),
+    ("crates.io token", 30, &["cio"]),
+    ("Docker token", 16, &["dckr_pat_"]),
+    ("DigitalOcean token", 32, &["dop_v1_"]),
+    ("Doppler token", 20, &["dp.pt."]),
+    ("SendGrid key", 30, &["SG."]),
+    ("Shopify token", 20, &["shpat_"]),
+    ("Linear key", 20, &["lin_api_"]),
+    ("Notion token", 20, &["ntn_"]),
+    ("Vault token", 20, &["hvs."]),
+    ("Age key", 20, &["AGE-SECRET-KEY-1"]),
+    ("Tavily key", 16, &["tvly-"]),
 ];
 
 /// Names whose value is a secret in a query, an assignment or a field: their last words.
@@ -140,15 +120,16 @@ fn found(text: &str, at: usize) -> Option<(Range<usize>, &'static str)> {
 
 fn begins(text: &str, at: usize) -> Option<(Range<usize>, &'static str)> {
     let (bytes, rest) = (text.as_bytes(), &text.as_bytes()[at..]);
-    let fits = |family: &&Family| {
-        // Most words begin otherwise, and cost no more than this.
-        family.prefix.as_bytes()[0] == rest[0]
-            && rest.starts_with(family.prefix.as_bytes())
-            && run(rest, family.prefix.len(), is_key) >= family.least
-    };
-    if let Some(family) = FAMILIES.iter().find(fits) {
-        let length = family.prefix.len() + run(rest, family.prefix.len(), is_key);
-        return Some((at..at + length, family.name));
+    for (name, least, prefixes) in FAMILIES {
+        for prefix in *prefixes {
+            // Most words begin otherwise, and cost no more than this.
+            if prefix.as_bytes()[0] == rest[0] && rest.starts_with(prefix.as_bytes()) {
+                let length = run(rest, prefix.len(), is_key);
+                if length >= *least {
+                    return Some((at..at + prefix.len() + length, name));
+                }
+            }
+        }
     }
     if rest.starts_with(b"eyJ") {
         return jwt(bytes, at).map(|range| (range, "JWT"));

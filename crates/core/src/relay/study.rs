@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Payload, RelayRole};
 
+use crate::words;
+
 /// A room of the relay with members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -25,15 +27,17 @@ pub struct RoomInfo {
     pub study: Option<String>,
 }
 
-/// Where the host of a room is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "RelayHost")]
-pub enum HostKind {
-    /// At the other end of a socket.
-    Socket,
-    /// In the server itself.
-    BuiltIn,
+words! {
+    /// Where the host of a room is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[schemars(rename = "RelayHost")]
+    pub enum HostKind {
+        /// At the other end of a socket.
+        Socket = "socket",
+        /// In the server itself.
+        BuiltIn = "built_in",
+    }
 }
 
 /// The summary of a study log.
@@ -83,36 +87,17 @@ pub enum StudyView {
     Host,
 }
 
-impl HostKind {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Socket => "socket",
-            Self::BuiltIn => "built_in",
-        }
-    }
-}
-
-/// Which way a message went, seen from the relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// The relay received it.
-    In,
-    /// The relay delivered it: it was put into its receiver's queue.
-    Out,
-    /// It is a [`note`] of the relay's own.
-    Internal,
-}
-
-impl Direction {
-    /// The direction as a row spells it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::In => "in",
-            Self::Out => "out",
-            Self::Internal => "internal",
-        }
+words! {
+    /// Which way a message went, seen from the relay.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Direction {
+        /// The relay received it.
+        In = "in",
+        /// The relay delivered it: it was put into its receiver's queue.
+        Out = "out",
+        /// It is a [`note`] of the relay's own.
+        Internal = "internal",
     }
 }
 

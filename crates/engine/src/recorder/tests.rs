@@ -1,4 +1,4 @@
-use samovar_core::event::FinishReason;
+use samovar_core::event::{Author, FinishReason};
 use samovar_core::{
     AgentPath, ApprovalId, Bounds, Closer, Effect, Epoch, Ids, Limits, Message, MessageId, Millis,
     Outcome, Role, Seq, ToolCall, Usage,

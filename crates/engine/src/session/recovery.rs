@@ -3,7 +3,8 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Author, Broken, Code, Error, Event, Kind, Message, Seq, TurnId, Usage, planted,
+    Accepted, Author, Broken, Code, Error, Event, Kind, Message, Resume, Seq, TurnId, Usage,
+    planted,
 };
 use samovar_locale as locale;
 use std::cmp::Reverse;
@@ -18,7 +19,6 @@ use crate::answer::{self, Answer, Ending};
 use crate::delegation;
 use crate::projector::read_those;
 use crate::runner::Continuation;
-use crate::settings::Resume;
 use crate::turn::Turn;
 
 impl Mailbox {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use samovar_core::history::TurnQuery;
 use samovar_core::{
-    Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Role, Sender, Status, ToolReply,
+    Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Resume, Role, Sender, Status,
+    ToolReply,
 };
 use samovar_doubles::{Gate, ScriptedModel, TestTool, World, call, say, user};
-use samovar_engine::Resume;
+
 use serde_json::json;
 use tokio::sync::Notify;
 

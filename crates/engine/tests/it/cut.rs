@@ -3,10 +3,10 @@
 use samovar_core::error::FaultCode;
 use samovar_core::{
     Accepted, Action, CallId, Code, Effect, FinishReason, Kind, MessageId, Outcome, Part, Probed,
-    Sender, Seq, Status,
+    Resume, Sender, Seq, Status,
 };
 use samovar_doubles::{Disk, Gate, ScriptedModel, TestTool, World, fail, say};
-use samovar_engine::{Recovery, Resume, Settings};
+use samovar_engine::{Recovery, Settings};
 use serde_json::json;
 
 use crate::kept::{

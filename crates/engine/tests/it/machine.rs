@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use samovar_core::{
-    Accepted, Action, Approval, Code, Error, Event, Kind, Limits, MessageId, Outcome, Sender, Seq,
-    SessionId, Toolset, TurnId,
+    Accepted, Action, Approval, Code, Error, Event, Kind, Limits, MessageId, Outcome, Resume,
+    Sender, Seq, SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{CountedIds, Over, TestClock};
-use samovar_engine::{DelegationTools, Engine, OpenCall, Ports, Resume, Retry, Settings, Toolbox};
+use samovar_engine::{DelegationTools, Engine, OpenCall, Ports, Retry, Settings, Toolbox};
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use tempfile::TempDir;

@@ -73,7 +73,7 @@ impl Theater {
     /// What is answered to a message.
     pub(crate) fn hear(&mut self, kind: &str, payload: Value) -> Vec<Envelope> {
         self.said += 1;
-        let kind = MessageKind::from_name(kind).unwrap();
+        let kind = MessageKind::from_word(kind).unwrap();
         let Value::Object(payload) = payload else {
             unreachable!("payloads are objects")
         };

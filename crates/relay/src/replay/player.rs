@@ -56,7 +56,7 @@ impl<M: Fn() -> Box<dyn Host>> Player<M> {
 
     /// Plays a row; answers with what differs.
     pub(super) fn play(&mut self, row: &Row) -> Option<Differs> {
-        let kind = MessageKind::from_name(&row.kind);
+        let kind = MessageKind::from_word(&row.kind);
         self.begun = self.begun.or_else(|| row::at(row));
         match (self.direction(row), kind) {
             (Direction::Internal, _) => self.note(row),

@@ -114,7 +114,7 @@ impl Bench {
 
 /// A message by its parts.
 pub(crate) fn message(kind: &str, id: Option<&str>, payload: Value) -> Envelope {
-    let kind = MessageKind::from_name(kind).unwrap();
+    let kind = MessageKind::from_word(kind).unwrap();
     Envelope {
         id: id.map(str::to_owned),
         ..Envelope::new(kind, fields(payload))

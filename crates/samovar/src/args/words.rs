@@ -2,8 +2,8 @@
 
 use clap::ValueEnum;
 use samovar_core::Approval;
+use samovar_core::tool::DeclaredEffect;
 use samovar_locale::help;
-use samovar_wire::api::DeclaredEffect;
 
 /// What a tool does to the world, as it is typed.
 #[derive(Clone, Copy, Debug, ValueEnum)]

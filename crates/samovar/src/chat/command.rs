@@ -107,7 +107,7 @@ impl Slash {
 }
 
 fn level(word: &str) -> Result<Approval, Failure> {
-    Approval::named(word).ok_or_else(|| {
+    Approval::from_word(word).ok_or_else(|| {
         let levels = Approval::ALL.map(Approval::as_str).join(", ");
         Failure::usage(text::chat::unknown_approval(text::quoted(word), levels))
     })

@@ -40,7 +40,7 @@ impl Display {
     /// Takes who waits for the person.
     pub(super) fn take_state(&mut self, state: &ChatStateInfo) {
         let pending = state.pending_input.as_ref();
-        self.question = pending.map(|pending| (pending.question_msg_id, state.waiting));
+        self.question = pending.map(|pending| (pending.question, state.waiting));
     }
 
     /// A message as it is written, with the end of its line.

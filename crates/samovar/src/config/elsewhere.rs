@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use samovar_config::{ConfigError, CustomTool, Effect, Origin, Problem, Resolved, Sources};
-use samovar_core::Effect as Class;
+use samovar_config::{ConfigError, CustomTool, Origin, Problem, Resolved, Sources};
 use samovar_locale as text;
 use samovar_server::egress::Range;
 use samovar_server::{Config, ConfiguredTool};
@@ -73,11 +72,7 @@ fn tool(
     if let Some(seconds) = custom.timeout {
         tool.timeout = Duration::from_secs(seconds.into());
     }
-    tool.effect = match custom.effect {
-        Some(Effect::Read) => Class::Read,
-        Some(Effect::Idempotent) => Class::Idempotent,
-        Some(Effect::Unsafe) | None => Class::Unsafe,
-    };
+    tool.effect = custom.effect.unwrap_or_default().into();
     tool.closed = custom.closed.unwrap_or_default();
     Ok(tool)
 }

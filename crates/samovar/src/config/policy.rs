@@ -1,8 +1,7 @@
 //! The rules about calls, the approval levels, and how long a question waits.
 
-use samovar_config::{Approval, ConfigError, Origin, PolicyRule, PolicyVerdict, Resolved};
-use samovar_core::Approval as Level;
-use samovar_core::approval::PolicyVerdict as Verdict;
+use samovar_config::{ConfigError, Origin, PolicyRule, Resolved};
+use samovar_core::approval::PolicyVerdict;
 use samovar_engine::policy::{self, Pattern, Policy};
 use samovar_engine::{AgentModes, Settings};
 use samovar_locale as text;
@@ -20,14 +19,6 @@ pub(super) fn set_up(settings: &mut Settings, resolved: &Resolved) -> Result<(),
     let rules = rules.map(|(name, set)| rule(resolved, modes, name, set));
     settings.policy = Policy::new(rules.collect::<Result<_, _>>()?);
     Ok(())
-}
-
-pub(super) fn level(set: Approval) -> Level {
-    match set {
-        Approval::Auto => Level::Auto,
-        Approval::Supervised => Level::Supervised,
-        Approval::ReadOnly => Level::ReadOnly,
-    }
 }
 
 fn rule(
@@ -54,11 +45,7 @@ fn rule(
     }
     Ok(policy::PolicyRule {
         name: name.to_owned(),
-        verdict: match verdict {
-            PolicyVerdict::Allow => Verdict::Allow,
-            PolicyVerdict::Ask => Verdict::Ask,
-            PolicyVerdict::Deny => Verdict::Deny,
-        },
+        verdict,
         tool: Pattern::new(tool).ok_or_else(|| wrong("tool", tool, lacks_tool))?,
         path: match set.path.as_deref() {
             Some(path) => {
@@ -82,7 +69,7 @@ fn rule(
             }
             None => None,
         },
-        level: set.level.map(level),
+        level: set.level,
         mode: set.mode.clone(),
         sends: set.sends == Some(true),
     })

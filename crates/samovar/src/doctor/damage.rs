@@ -1,7 +1,8 @@
 //! What was found damaged, and whether the last start came to serving.
 
+use samovar_core::Damage;
 use samovar_locale::doctor as text;
-use samovar_server::data_dir::{Damage, Run, RunState, damages, last_backup, unheld};
+use samovar_server::data_dir::{Run, RunState, damages, last_backup, unheld};
 
 use super::{Finding, disk};
 use crate::config::Setup;

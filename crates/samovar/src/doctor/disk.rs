@@ -5,9 +5,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use samovar_core::Durability;
 use samovar_locale::doctor as text;
+use samovar_server::DiskSpace;
 use samovar_server::data_dir::{damages, unheld};
-use samovar_server::{DiskSpace, Durability};
 
 use super::Finding;
 use crate::config::Setup;

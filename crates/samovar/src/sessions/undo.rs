@@ -2,8 +2,9 @@
 
 use std::io::IsTerminal;
 
+use samovar_core::file_changes::Restoration;
 use samovar_locale as text;
-use samovar_wire::agent::{UndoResult, UndoneChange};
+use samovar_wire::agent::UndoResult;
 use serde::Serialize;
 use serde_json::json;
 
@@ -52,9 +53,9 @@ pub(crate) fn effects(undone: &UndoResult) -> String {
     let mut lines = String::new();
     for file in files {
         let path = text::quoted(&file.path);
-        lines += &match file.change {
-            UndoneChange::Restored => text::view::file_restored(path),
-            UndoneChange::Removed => text::view::file_removed(path),
+        lines += &match file.restoration {
+            Restoration::Restored => text::view::file_restored(path),
+            Restoration::Removed => text::view::file_removed(path),
         };
         lines.push('\n');
     }

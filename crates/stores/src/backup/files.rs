@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use samovar_core::Millis;
+use samovar_core::{Backup, Millis};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -19,20 +19,6 @@ const FORMAT: u32 = 1;
 
 /// Bytes that are copied at once.
 const STRETCH: usize = 1 << 20;
-
-/// A backup that was made, or put back.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Backup {
-    /// Its folder.
-    pub path: String,
-    /// When it was made.
-    pub created_at: Millis,
-    /// Bytes of its files.
-    pub bytes: u64,
-    /// The run of the server that it was made in.
-    pub epoch: u64,
-}
 
 /// What is in a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]

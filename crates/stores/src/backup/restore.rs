@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use samovar_core::{Code, Error, failpoint};
+use samovar_core::{Backup, Code, Error, failpoint};
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::error::OpenError;
 use crate::run::{Run, RunState};
 
 use super::files::Manifest;
-use super::{Backup, HISTORY, JOURNAL, JOURNAL_FILE};
+use super::{HISTORY, JOURNAL, JOURNAL_FILE};
 
 /// What is copied and waits for its place. It comes and goes in one step, so it is always whole.
 const STAGED: &str = "restore";

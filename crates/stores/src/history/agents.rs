@@ -324,12 +324,8 @@ fn read(row: &SqliteRow) -> Result<AgentRow, Failure> {
             SubAgents::Only(names.map_err(odd)?)
         }
     };
-    let approval = written.approval.as_deref().map(|word| {
-        let level = Approval::ALL
-            .into_iter()
-            .find(|level| level.as_str() == word);
-        level.ok_or_else(|| odd(word))
-    });
+    let approval = written.approval.as_deref();
+    let approval = approval.map(|word| Approval::from_word(word).ok_or_else(|| odd(word)));
     let limit = |number: Option<i64>| number.map(u32::try_from).transpose().map_err(odd);
     let mut agent = Agent {
         name: AgentName::new(&written.name).map_err(odd)?,

@@ -4,7 +4,7 @@
 //! below it is skipped. The row is read first and written last, with its totals as values, in the
 //! transaction of everything else, so a replay of any stretch of a log changes nothing.
 
-use samovar_core::history::{Change, Projection};
+use samovar_core::history::{Change, Opened, Projection};
 use samovar_core::message::Usage;
 use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
 use sqlx::{Connection, Row, SqliteConnection};
@@ -97,9 +97,9 @@ async fn project(
             continue;
         }
         match change {
-            Change::Open {
+            Change::Open(Opened {
                 model, agent, at, ..
-            } => {
+            }) => {
                 let mut opened = match ledger.take() {
                     Some(known) => known,
                     None => Ledger::open(connection, id, model, agent, *at).await?,

@@ -202,9 +202,7 @@ pub(super) fn preview(parts: &[Part]) -> Option<String> {
 }
 
 fn role(name: &str) -> Result<Role, Failure> {
-    let known = [Role::System, Role::User, Role::Assistant, Role::Tool];
-    let role = known.into_iter().find(|role| role.as_str() == name);
-    role.ok_or_else(|| Failure::Odd(format!("unknown role {name:?}")))
+    Role::from_word(name).ok_or_else(|| Failure::Odd(format!("unknown role {name:?}")))
 }
 
 pub(super) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {

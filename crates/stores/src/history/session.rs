@@ -1,6 +1,6 @@
 //! A session's row, whole: read and verified first, written last.
 
-use samovar_core::history::{Change, SessionRow};
+use samovar_core::history::{Change, Opened, SessionRow};
 use samovar_core::message::Usage;
 use samovar_core::{Approval, ContextLimit, Millis, Seq, SessionId, SystemPrompt, Title};
 use sqlx::sqlite::SqliteRow;
@@ -117,7 +117,7 @@ impl Session {
     /// Takes over what an opening or a change says of the session.
     pub(super) fn take(&mut self, change: &Change) -> Result<(), Failure> {
         match change {
-            Change::Open {
+            Change::Open(Opened {
                 model,
                 route,
                 agent,
@@ -125,7 +125,7 @@ impl Session {
                 approval,
                 metadata,
                 at: _,
-            } => {
+            }) => {
                 model.clone_into(&mut self.model);
                 self.route.clone_from(route);
                 agent.clone_into(&mut self.agent);
@@ -233,7 +233,7 @@ impl Session {
         let context = self.context.as_deref().map(parse::<ContextLimit>);
         let system_prompt = self.system_prompt.as_deref().map(SystemPrompt::new);
         let level = |word: &str| {
-            Approval::named(word).ok_or_else(|| odd(format!("no approval level: {word:?}")))
+            Approval::from_word(word).ok_or_else(|| odd(format!("no approval level: {word:?}")))
         };
         let approval = self.approval.as_deref().map(level);
         Ok(SessionRow {

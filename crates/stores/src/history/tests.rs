@@ -1,4 +1,4 @@
-use samovar_core::history::Change;
+use samovar_core::history::{Change, Opened};
 use samovar_core::{Message, Millis, Part, Role, Seq};
 use sqlx::Row;
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ fn said(session: &str) -> Vec<Projection> {
         vec![Part::text("again and ".repeat(10_000))],
         Millis(1),
     );
-    let open = Change::Open {
+    let open = Change::Open(Opened {
         model: "demo".to_owned(),
         route: None,
         agent: "master".to_owned(),
@@ -27,7 +27,7 @@ fn said(session: &str) -> Vec<Projection> {
         approval: None,
         metadata: serde_json::Map::new(),
         at: Millis(1),
-    };
+    });
     let put = Change::Put {
         message: message.into(),
         turn: None,

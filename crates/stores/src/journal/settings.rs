@@ -1,6 +1,6 @@
 //! What is fixed for as long as a journal is open.
 
-use super::sync_marker::Durability;
+use samovar_core::Durability;
 
 /// The environment's one file.
 pub(super) const FILE: &str = "data.mdb";

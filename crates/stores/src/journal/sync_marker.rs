@@ -1,6 +1,6 @@
 //! Marks a journal that is not synced: after a power cut it may be torn.
 //!
-//! With [`Durability::Process`] LMDB's pages reach the disk in any order, so a power cut can leave a
+//! With [`Durability::Process`](samovar_core::Durability) LMDB's pages reach the disk in any order, so a power cut can leave a
 //! file that no reader survives. A small file beside it, synced before the first such write, names
 //! the kernel's own start; it goes with a close that synced everything. Found after another start of
 //! the kernel, it says that the journal is not to be opened: it is wiped (DU-3).
@@ -13,16 +13,6 @@ use samovar_core::Broken;
 
 use super::fault::from_io;
 use crate::data_dir::create;
-
-/// What a commit survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// A power cut: each commit is synced.
-    #[default]
-    Power,
-    /// A killed process, not a power cut: nothing is synced before the journal is closed.
-    Process,
-}
 
 const NAME: &str = "unsynced";
 /// The wiped files: the environment and its table of readers.

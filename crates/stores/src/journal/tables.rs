@@ -14,14 +14,13 @@ use heed::{
     WithoutTls,
 };
 use samovar_core::journal::{LogEntry, LogNo};
-use samovar_core::{Broken, Epoch, Seq, SessionId};
+use samovar_core::{Broken, Durability, Epoch, Seq, SessionId};
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
 use super::fault::{Fault, from_io};
 use super::row::{self, Row, RowKey};
 use super::settings::Settings;
-use super::sync_marker::Durability;
 use crate::disk;
 use crate::generation::{Generation, Stamp};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Millis, Seq, SessionId, failpoint};
+use samovar_core::{Broken, Durability, Millis, Seq, SessionId, failpoint};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,7 +12,7 @@ use super::Shared;
 use super::fault::Fault;
 use super::keep::{Marks, PackedBatch};
 use super::sweep::Sweep;
-use super::sync_marker::{self, Durability};
+use super::sync_marker;
 use super::tables::Tables;
 
 /// Jobs that may wait; who comes then waits for room.

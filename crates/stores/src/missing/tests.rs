@@ -2,14 +2,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use samovar_core::Millis;
+use samovar_core::{Durability, Millis};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::data_dir::tests::data_dir;
 use crate::generation::Lack;
-use crate::journal::Durability;
 use crate::{Options, Stores, open};
 
 async fn opened(dir: &TempDir) -> Result<Stores, OpenError> {

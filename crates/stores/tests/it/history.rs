@@ -14,7 +14,9 @@ mod undoing;
 
 use std::sync::Arc;
 
-use samovar_core::history::{Change, MessageQuery, MessageRow, Projection, SessionRow, Speakers};
+use samovar_core::history::{
+    Change, MessageQuery, MessageRow, Opened, Projection, SessionRow, Speakers,
+};
 use samovar_core::{
     AgentPath, Approval, Bill, Broken, Budget, FinishReason, History, Message, MessageId, Millis,
     Part, Role, Seq, SessionId, TurnId, Usage, Usd,
@@ -171,7 +173,7 @@ fn open() -> Change {
 }
 
 fn open_with(metadata: Map<String, Value>, at: i64) -> Change {
-    Change::Open {
+    Change::Open(Opened {
         model: "demo".to_owned(),
         route: Some("first".to_owned()),
         agent: "master".to_owned(),
@@ -179,7 +181,7 @@ fn open_with(metadata: Map<String, Value>, at: i64) -> Change {
         approval: Some(Approval::Supervised),
         metadata,
         at: Millis(at),
-    }
+    })
 }
 
 fn titled(title: &str) -> Map<String, Value> {

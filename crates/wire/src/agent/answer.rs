@@ -1,6 +1,6 @@
 //! The results of the methods.
 
-use samovar_core::file_changes::{Restoration, RestoredFile};
+use samovar_core::file_changes::RestoredFile;
 use samovar_core::history::{SessionRow, Totals};
 use samovar_core::redact;
 use samovar_core::{Approval, Error, MessageId, Millis, SessionId, Title, ToolSpec, TurnId, Usage};
@@ -21,7 +21,6 @@ pub struct SessionInfo {
     pub session_id: SessionId,
     /// The title for people; absent if the session has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub title: Option<Title>,
     /// The model, by the name that was requested.
     pub model: String,
@@ -36,10 +35,8 @@ pub struct SessionInfo {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tainted: bool,
     /// The creation time, in milliseconds since 1970.
-    #[schemars(with = "i64")]
     pub created_at: Millis,
     /// The time of the last change, in milliseconds since 1970.
-    #[schemars(with = "i64")]
     pub updated_at: Millis,
     /// The number of messages of every role.
     pub message_count: u64,
@@ -203,43 +200,10 @@ pub struct UndoResult {
     pub note: String,
     /// The files that are as they were before the turn; absent if `files` was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<Vec<UndoneFile>>,
+    pub files: Option<Vec<RestoredFile>>,
     /// The tools whose other effects remain, by name; absent if `files` was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining_tools: Option<Vec<String>>,
-}
-
-/// A file that an `undo` took back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UndoneFile {
-    /// Its path, relative to the workspace.
-    pub path: String,
-    /// What happened to it.
-    pub change: UndoneChange,
-}
-
-/// What an `undo` did with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum UndoneChange {
-    /// It has its earlier content.
-    Restored,
-    /// The turn had created it, and it was removed.
-    Removed,
-}
-
-impl UndoneFile {
-    /// The file as it is on the wire.
-    pub fn of(file: RestoredFile) -> Self {
-        Self {
-            path: file.path,
-            change: match file.restoration {
-                Restoration::Restored => UndoneChange::Restored,
-                Restoration::Removed => UndoneChange::Removed,
-            },
-        }
-    }
 }
 
 /// The body of every answer with a status other than 2xx (AS-3).

@@ -36,7 +36,6 @@ pub struct AgentMessage {
     /// The token usage of its model call; 0 if no model wrote it.
     pub token_usage: u64,
     /// When it was finished, in milliseconds since 1970.
-    #[schemars(with = "i64")]
     pub created_at: Millis,
     /// The pieces, in order.
     pub parts: Vec<MessagePart>,
@@ -75,7 +74,6 @@ pub enum MessagePart {
     /// The result of a call.
     Outcome {
         /// The call.
-        #[schemars(with = "String")]
         call: CallId,
         /// The tool.
         name: String,

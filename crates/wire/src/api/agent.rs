@@ -46,10 +46,9 @@ pub struct AgentInfo {
     /// Grows with each change; 0 if it is part of the program or a file.
     pub version: u64,
     /// Where it comes from.
-    pub origin: AgentOriginInfo,
+    pub origin: AgentOrigin,
     /// When this version was written, if a client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<i64>")]
     pub updated_at: Option<Millis>,
     /// Why it never runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,18 +56,6 @@ pub struct AgentInfo {
     /// Its tools that this server does not have; it runs without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-}
-
-/// Where a definition comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentOriginInfo {
-    /// It is a part of the program.
-    Code,
-    /// A Markdown file.
-    File,
-    /// A client made it.
-    Row,
 }
 
 /// The model of an agent.
@@ -90,10 +77,8 @@ pub struct AgentModelInfo {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentModelParams {
     /// The sampling temperature; by default the server's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     /// The most tokens in one answer; by default the server's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }
 
@@ -107,13 +92,8 @@ impl AgentInfo {
             invalid,
             missing,
         } = entry;
-        let origin = match origin {
-            AgentOrigin::Code => AgentOriginInfo::Code,
-            AgentOrigin::File => AgentOriginInfo::File,
-            AgentOrigin::Row => AgentOriginInfo::Row,
-        };
         Self {
-            origin,
+            origin: *origin,
             invalid: invalid.clone(),
             missing: missing.clone(),
             ..Self::of_agent(agent, *enabled, is_provider)
@@ -154,7 +134,7 @@ impl AgentInfo {
             page_ids: agent.page_ids.clone(),
             workspace_id: agent.workspace_id.clone(),
             version: agent.version,
-            origin: AgentOriginInfo::Row,
+            origin: AgentOrigin::Row,
             updated_at: None,
             invalid: None,
             missing: Vec::new(),
@@ -185,19 +165,15 @@ impl AgentModelInfo {
 #[serde(rename_all = "camelCase")]
 pub struct AgentParams {
     /// The name, 1 to 64 letters, digits, `_` and `-`; a change may leave it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The version that a change replaces; without meaning for a new definition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     /// Its name for people; by default its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// What its model is told about itself.
     #[serde(default)]
     pub system_prompt: String,
     /// Its model; by default the session's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<AgentModelInfo>,
     /// The tools that it may have, or `["*"]`; by default none.
     #[serde(default)]
@@ -206,23 +182,18 @@ pub struct AgentParams {
     #[serde(default)]
     pub allowed_sub_agents: Vec<String>,
     /// The deepest level below it at which an agent may run, 0 to 8; by default 3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u32>,
     /// The most iterations of one turn, 1 to 1000; by default the server's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
     /// The most permissive approval level of its turns; by default no ceiling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub approval: Option<Approval>,
     /// Whether it is switched on; by default it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The pages of a client where it may be called; by default every one.
     #[serde(default)]
     pub page_ids: Vec<String>,
     /// The workspace in which it may be called; by default every one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_id: Option<String>,
 }
 
@@ -269,7 +240,6 @@ pub struct AgentVersionsParams {
     /// Its name.
     pub name: String,
     /// Only versions before this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
 }
 

@@ -76,7 +76,6 @@ pub struct DecideParams {
     #[schemars(with = "DecisionWord")]
     pub decision: Decision,
     /// What you say to the model with a `deny`, at most 4 KiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 

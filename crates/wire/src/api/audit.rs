@@ -10,20 +10,14 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AuditParams {
     /// Those after the record with this number; by default the last ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// The maximum number, at most 500; by default 50.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Only those of this session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Only those of this tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// Only those from this time on, in milliseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<i64>")]
     pub since: Option<Millis>,
 }
 
@@ -52,7 +46,6 @@ pub struct AuditRecord {
     /// Its number; the first is 1.
     pub record: u64,
     /// When it was decided, in milliseconds since 1970.
-    #[schemars(with = "i64")]
     pub at: Millis,
     /// What was decided or happened, such as `call_started` or `token_made`.
     pub event: String,
@@ -124,7 +117,6 @@ impl From<Head> for AuditHead {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AuditVerifyParams {
     /// The hash of a record that was written down earlier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
 }
 

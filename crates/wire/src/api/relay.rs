@@ -47,10 +47,8 @@ pub struct PersonDoesParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StudiesParams {
     /// Only logs after this id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The most logs to return; by default 50.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<1, 200>>,
 }
 
@@ -63,9 +61,7 @@ pub struct StudyRowsParams {
     #[serde(default)]
     pub view: StudyView,
     /// Only rows after this `eventIndex` of the view.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
     /// The most rows to return; by default 1,000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<1, 5000>>,
 }

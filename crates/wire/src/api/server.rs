@@ -54,7 +54,6 @@ pub struct StoreInfo {
     /// show them; the list of sessions does not.
     pub history_lag_sessions: u64,
     /// Since when the history cannot be written, in milliseconds since 1970; absent while it can.
-    #[schemars(with = "Option<i64>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_failed_since: Option<Millis>,
 }

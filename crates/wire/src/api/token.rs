@@ -166,7 +166,6 @@ pub struct TokenInfo {
     /// relay in the role `host` or `agent`.
     pub scope: TokenScope,
     /// The creation time, in milliseconds since 1970.
-    #[schemars(with = "i64")]
     pub created_at: Millis,
 }
 

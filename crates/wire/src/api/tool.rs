@@ -1,7 +1,7 @@
 //! Tools as people see them (TL-17).
 
 use samovar_core::message::Status;
-use samovar_core::tool::Origin;
+use samovar_core::tool::{DeclaredEffect, Origin};
 use samovar_core::{
     AgentPath, Approval, CallId, Closer, Effect, Outcome, SessionId, ToolCall, ToolSpec, TurnId,
 };
@@ -23,7 +23,7 @@ pub struct ToolInfo {
     #[schemars(with = "String")]
     pub effect: Effect,
     /// Where it comes from.
-    pub origin: ToolOrigin,
+    pub origin: Origin,
     /// The most milliseconds that a call may take; a call that a client settles has no limit.
     pub timeout_ms: u64,
     /// Whether its calls stay open until a client settles them.
@@ -38,31 +38,14 @@ pub struct ToolInfo {
     pub unavailable: Option<String>,
 }
 
-/// Where a tool comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolOrigin {
-    /// It is a part of the server.
-    BuiltIn,
-    /// The configuration names it.
-    Configuration,
-    /// It was registered.
-    Registered,
-}
-
 impl From<&ToolSpec> for ToolInfo {
     fn from(spec: &ToolSpec) -> Self {
-        let origin = match spec.origin {
-            Origin::BuiltIn => ToolOrigin::BuiltIn,
-            Origin::Configuration => ToolOrigin::Configuration,
-            Origin::Registered => ToolOrigin::Registered,
-        };
         Self {
             name: spec.name.clone(),
             description: spec.description.clone(),
             parameters: spec.parameters.clone(),
             effect: spec.effect,
-            origin,
+            origin: spec.origin,
             timeout_ms: u64::try_from(spec.timeout.as_millis()).unwrap_or(u64::MAX),
             client: spec.closer == Closer::Outside,
             closed: spec.closed,
@@ -105,30 +88,6 @@ pub struct RegisterToolParams {
     /// session as one that has read text from outside, nor is asked about for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed: bool,
-}
-
-/// What a call does to the world, as far as the tool's author can say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeclaredEffect {
-    /// It changes nothing: an interrupted call is made again.
-    Read,
-    /// A repeat under the same key has no further effect: an interrupted call is made again with
-    /// its key.
-    Idempotent,
-    /// It must not happen twice: an interrupted call is never made again.
-    #[default]
-    Unsafe,
-}
-
-impl From<DeclaredEffect> for Effect {
-    fn from(effect: DeclaredEffect) -> Self {
-        match effect {
-            DeclaredEffect::Read => Self::Read,
-            DeclaredEffect::Idempotent => Self::Idempotent,
-            DeclaredEffect::Unsafe => Self::Unsafe,
-        }
-    }
 }
 
 /// A call that waits for an outside answer.
@@ -177,10 +136,8 @@ pub struct OpenCalls {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SettleParams {
     /// The result: text for the model, or any JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// Why there is no result, in words that a model can act on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
@@ -191,7 +148,6 @@ pub struct CallToolParams {
     #[serde(default)]
     pub args: Map<String, Value>,
     /// The approval level for this call; by default the server's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub approval: Option<Approval>,
 }

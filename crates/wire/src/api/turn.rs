@@ -12,10 +12,8 @@ use crate::agent::{BudgetInfo, Dollars, maybe_dollars};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TurnsParams {
     /// Those of this session; by default of all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// The last so many, at most 200; by default 50.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
@@ -53,7 +51,6 @@ pub struct TurnInfo {
     pub finish_reason: Option<String>,
     /// When it started, in milliseconds since 1970; absent while it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<i64>")]
     pub started_at: Option<Millis>,
     /// How long it took, or has taken so far, in milliseconds.
     pub elapsed_ms: u64,
@@ -90,7 +87,6 @@ pub struct LastEventInfo {
     #[serde(rename = "type")]
     pub name: String,
     /// When it happened, in milliseconds since 1970.
-    #[schemars(with = "i64")]
     pub at: Millis,
 }
 

@@ -3,9 +3,13 @@ use super::*;
 /// Texts with a key, the key, and what the mark calls it.
 fn keys() -> Vec<(String, String, &'static str)> {
     let tail = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z";
-    let of_family = |family: &Family| {
-        let key = format!("{}{tail}", family.prefix);
-        (format!("the key is {key}, it says"), key, family.name)
+    let of_family = |(name, _, prefixes): &(&'static str, usize, &[&str])| {
+        let name = *name;
+        let of_prefix = move |prefix: &&str| {
+            let key = format!("{prefix}{tail}");
+            (format!("the key is {key}, it says"), key, name)
+        };
+        prefixes.iter().map(of_prefix).collect::<Vec<_>>()
     };
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1g";
     let pem =
@@ -69,7 +73,7 @@ fn keys() -> Vec<(String, String, &'static str)> {
         ),
     ];
     let rows = rows.map(|(text, key, name)| (text, key.to_owned(), name));
-    FAMILIES.iter().map(of_family).chain(rows).collect()
+    FAMILIES.iter().flat_map(of_family).chain(rows).collect()
 }
 
 // proves TL-14

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, Speakers};
 use samovar_core::{
-    CallId, Effect, Event, FinishReason, Kind, Message, MessageId, Role, Seq, TurnId,
+    CallId, Effect, Event, FinishReason, Kind, Message, MessageId, Resume, Role, Seq, TurnId,
 };
-
-use samovar_engine::Resume;
 
 use super::{Machine, Post, SESSIONS, named};
 

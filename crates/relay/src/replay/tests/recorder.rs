@@ -33,7 +33,7 @@ impl Recorder {
     /// An agent says something that the host hears.
     pub(super) fn agent(&mut self, member: u64, kind: &str, payload: Value) -> &mut Self {
         self.said += 1;
-        let kind = MessageKind::from_name(kind).unwrap();
+        let kind = MessageKind::from_word(kind).unwrap();
         let said = Envelope::new(kind, object(payload)).with_id(format!("r{}", self.said));
         self.row(Direction::In, &said, Some(member));
         let forwarded = said.clone().with_id(format!("relay-{}", self.said));

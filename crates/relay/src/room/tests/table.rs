@@ -48,7 +48,7 @@ fn became(mut scene: Scene, kind: MessageKind) -> String {
 }
 
 fn check_agent(kind: &str, rules: Rules, wanted: [&str; 7]) {
-    let kind = MessageKind::from_name(kind).unwrap();
+    let kind = MessageKind::from_word(kind).unwrap();
     for (state, wanted) in STATES.into_iter().zip(wanted) {
         let wanted = match wanted {
             "S" => "SESSION_NOT_ACTIVE",

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use samovar_core::Journal;
-use samovar_stores::journal::{Durability, LmdbJournal, Recovered, Settings, WalkReport, walk};
+use samovar_core::{Durability, Journal};
+use samovar_stores::journal::{LmdbJournal, Recovered, Settings, WalkReport, walk};
 use tempfile::TempDir;
 
 use super::{Data, SMALL, seqs};

@@ -18,10 +18,10 @@ use samovar_core::event::{Fragment, Kind};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::message::Message;
 use samovar_core::{
-    AgentPath, Author, Bounds, Epoch, Event, FinishReason, Journal, MessageId, Millis, Part, Role,
-    Seq, SessionId, TurnId, Usage,
+    AgentPath, Author, Bounds, Durability, Epoch, Event, FinishReason, Journal, MessageId, Millis,
+    Part, Role, Seq, SessionId, TurnId, Usage,
 };
-use samovar_stores::journal::{Durability, LmdbJournal, Recovered, Settings};
+use samovar_stores::journal::{LmdbJournal, Recovered, Settings};
 use tempfile::TempDir;
 
 /// Small files, so that tests reach their ends.

@@ -46,7 +46,7 @@ const TABLE: &[Row] = &[
     row("locale", &[], &[]),
     row("points", &[], &[]),
     row("descriptors", &[], &[]),
-    row("config", &[], &[]),
+    row("config", &["core"], &[]),
     row("agents", &["core"], &[]),
     row("engine", &["core"], &["doubles", "stores"]),
     row("chat", &["core", "engine"], &["doubles", "stores"]),
