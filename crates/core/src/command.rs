@@ -73,40 +73,11 @@ impl Sender {
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Create the session, unless it exists.
-    Open {
-        /// The model; `None` for the default.
-        model: Option<String>,
-        /// The client's metadata.
-        metadata: Map<String, Value>,
-        /// Its agent; `None` for the master.
-        agent: Option<AgentName>,
-        /// What its agent is told besides its own prompt.
-        system_prompt: Option<SystemPrompt>,
-        /// The approval level of its turns; `None` for the server's.
-        approval: Option<Approval>,
-    },
+    Open(Opening),
     /// Send a message: starts a turn, or waits in the queue for its own.
-    Post {
-        /// The client's id for the message; `None` to have one generated.
-        message: Option<MessageId>,
-        /// The text.
-        text: Text,
-        /// The bounds of its turn alone.
-        bounds: Bounds,
-        /// What happens when another turn is running.
-        delivery: Delivery,
-        /// What its client tells of the situation, for its turn alone.
-        posted: Posted,
-    },
+    Post(Post),
     /// Change the session's settings, not its messages.
-    Change {
-        /// The model from the next turn on; `None` if unchanged.
-        model: Option<String>,
-        /// The title, empty to remove it; `None` if unchanged.
-        title: Option<Title>,
-        /// The approval level from the next turn on; `None` if unchanged.
-        approval: Option<Approval>,
-    },
+    Change(Change),
     /// Take back the last turn: its messages leave the conversation. The effects of its tools
     /// remain, on files too.
     Undo,
@@ -141,6 +112,60 @@ pub enum Action {
     Close,
     /// Delete the session if it has no message.
     CloseEmpty,
+}
+
+/// A session that is to be created.
+#[derive(Clone, Debug, Default)]
+pub struct Opening {
+    /// The model; `None` for the default.
+    pub model: Option<String>,
+    /// The client's metadata.
+    pub metadata: Map<String, Value>,
+    /// Its agent; `None` for the master.
+    pub agent: Option<AgentName>,
+    /// What its agent is told besides its own prompt.
+    pub system_prompt: Option<SystemPrompt>,
+    /// The approval level of its turns; `None` for the server's.
+    pub approval: Option<Approval>,
+}
+
+/// A message that is sent.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// The client's id for the message; `None` to have one generated.
+    pub message: Option<MessageId>,
+    /// The text.
+    pub text: Text,
+    /// The bounds of its turn alone.
+    pub bounds: Bounds,
+    /// What happens when another turn is running.
+    pub delivery: Delivery,
+    /// What its client tells of the situation, for its turn alone.
+    pub posted: Posted,
+}
+
+/// A change of a session's settings.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// The model from the next turn on; `None` if unchanged.
+    pub model: Option<String>,
+    /// The title, empty to remove it; `None` if unchanged.
+    pub title: Option<Title>,
+    /// The approval level from the next turn on; `None` if unchanged.
+    pub approval: Option<Approval>,
+}
+
+impl Post {
+    /// A text of which nothing more is said.
+    pub fn new(text: Text, delivery: Delivery) -> Self {
+        Self {
+            message: None,
+            text,
+            bounds: Bounds::default(),
+            delivery,
+            posted: Posted::default(),
+        }
+    }
 }
 
 /// What happens to a message when another turn is running.

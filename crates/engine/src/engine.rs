@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryFutureExt;
-use samovar_core::command::Text;
+use samovar_core::command::{Post, Text};
 use samovar_core::journal::LogEntry;
 use samovar_core::redact;
-use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Bounds, Broken, Code, Command, Delivery, Error, Models, Sender, Seq,
-    SessionId, TurnId, failpoint,
+    Accepted, Action, Broken, Code, Command, Delivery, Error, Models, Sender, Seq, SessionId,
+    TurnId, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
@@ -123,13 +122,7 @@ impl Engine {
     /// # Errors
     /// The refusal, with its code.
     pub async fn act(&self, session: &SessionId, action: Action) -> Result<Accepted, Error> {
-        let (by, session) = (Sender::Embedder, session.clone());
-        let command = Command {
-            by,
-            session,
-            action,
-        };
-        self.submit(command).await
+        self.submit(by_embedder(session, action)).await
     }
 
     /// Posts text for the program that has the engine inside. Returns the turn that answers it, and
@@ -143,17 +136,8 @@ impl Engine {
         text: String,
         delivery: Delivery,
     ) -> Result<(TurnId, Seq), Error> {
-        let post = Action::Post {
-            message: None,
-            text: Text::new(text)?,
-            bounds: Bounds::default(),
-            delivery,
-            posted: Posted::default(),
-        };
-        let Accepted::Posted { turn, after, .. } = self.act(session, post).await? else {
-            return Err(Error::new(Code::Internal, locale::turn::broken()));
-        };
-        Ok((turn, after))
+        let post = Post::new(Text::new(text)?, delivery);
+        begun(self.act(session, Action::Post(post)).await?)
     }
 
     /// Counts as work until it is dropped: [`Engine::shutdown`] waits for it as for a turn. For a
@@ -268,6 +252,34 @@ struct Bus {
     tasks: TaskTracker,
 }
 
+/// A command of the program that has the engine inside.
+fn by_embedder(session: &SessionId, action: Action) -> Command {
+    Command {
+        by: Sender::Embedder,
+        session: session.clone(),
+        action,
+    }
+}
+
+/// Puts a letter into a session's mailbox.
+fn deliver(mail: &Mail, session: &SessionId, letter: Letter) -> Result<(), Error> {
+    mail.try_send(letter).map_err(|error| match error {
+        TrySendError::Full(_) => {
+            let why = locale::session::requests_wait(session, MAX_LETTERS as u64);
+            Error::new(Code::Busy, why)
+        }
+        TrySendError::Closed(_) => stopping(),
+    })
+}
+
+/// The turn that answers a message, and the position after which it can be followed.
+fn begun(accepted: Accepted) -> Result<(TurnId, Seq), Error> {
+    match accepted {
+        Accepted::Posted { turn, after, .. } => Ok((turn, after)),
+        _ => Err(Error::new(Code::Internal, locale::turn::broken())),
+    }
+}
+
 /// Sends a command. What is accepted is kept already.
 async fn submit(parts: &Parts, bus: &Arc<Bus>, mut command: Command) -> Result<Accepted, Error> {
     redact::own().redact_action(&mut command.action);
@@ -331,14 +343,7 @@ impl Bus {
             return Err(stopping());
         }
         // Sent under the lock: a session that leaves memory looks under it whether anything came.
-        let sent = self.mailbox(&mut self.lock(), session).try_send(letter);
-        sent.map_err(|error| match error {
-            TrySendError::Full(_) => {
-                let why = locale::session::requests_wait(session, MAX_LETTERS as u64);
-                Error::new(Code::Busy, why)
-            }
-            TrySendError::Closed(_) => stopping(),
-        })
+        deliver(&self.mailbox(&mut self.lock(), session), session, letter)
     }
 
     fn mailbox(self: &Arc<Self>, sessions: &mut Sessions, session: &SessionId) -> Mail {

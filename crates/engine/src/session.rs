@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::command::Change;
 use samovar_core::event::{Fault, Group};
 use samovar_core::{
     Accepted, Action, AgentPath, Approval, Author, Bill, Broken, Command, Error, Event,
-    FinishReason, Kind, Seq, SessionId, SystemPrompt, Title, TurnId, Usage, failpoint,
+    FinishReason, Kind, Seq, SessionId, SystemPrompt, TurnId, Usage, failpoint,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
@@ -23,7 +24,6 @@ use crate::queue::Queued;
 use crate::runner::{FinishedRun, Reply, answer};
 
 use self::children::FromTurns;
-use self::post::Post;
 use self::resent::Recent;
 use self::turns::{LiveState, LiveTurns};
 use self::undo::Reach;
@@ -243,42 +243,18 @@ impl Mailbox {
 
     async fn decide(&mut self, action: Action, reply: Reply) {
         match action {
-            Action::Open {
-                model,
-                metadata,
-                agent,
-                system_prompt,
-                approval,
-            } => {
-                let created = self.create(model, metadata, agent, system_prompt, approval);
-                let opened = created.await;
+            Action::Open(opening) => {
+                let opened = self.create(opening).await;
                 answer(reply, opened.map(|()| Accepted::Opened));
             }
-            Action::Post {
-                message,
-                text,
-                bounds,
-                delivery,
-                posted,
-            } => {
-                let said = Post {
-                    id: message,
-                    text: text.into_string(),
-                    bounds,
-                    delivery,
-                    posted,
-                };
-                let posted = self.post(said).await;
+            Action::Post(post) => {
+                let posted = self.post(post).await;
                 failpoint!("reply.before");
                 answer(reply, posted);
                 failpoint!("reply.after");
             }
-            Action::Change {
-                model,
-                title,
-                approval,
-            } => {
-                let changed = self.change(model, title, approval).await;
+            Action::Change(change) => {
+                let changed = self.change(change).await;
                 answer(reply, changed.map(|()| Accepted::Changed));
             }
             Action::Undo => answer(reply, self.undo(Reach::Messages).await),
@@ -305,12 +281,12 @@ impl Mailbox {
     }
 
     /// Keeps a change. A turn that has begun goes on with what it began with.
-    async fn change(
-        &mut self,
-        model: Option<String>,
-        title: Option<Title>,
-        approval: Option<Approval>,
-    ) -> Result<(), Error> {
+    async fn change(&mut self, change: Change) -> Result<(), Error> {
+        let Change {
+            model,
+            title,
+            approval,
+        } = change;
         let missing = self.missing();
         let Some(open) = self.open.as_mut().filter(|open| open.closing.is_empty()) else {
             return Err(missing);

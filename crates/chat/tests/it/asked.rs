@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use samovar_chat::{Bounds, Chat, Name, Voice, ask_for_turns};
+use samovar_core::command::Opening;
 use samovar_core::{
     Accepted, Action, Approval, ChatMeta, Code, Decision, Delivery, Effect, Error, Kind, Outcome,
     Sender, Seq, SessionId, ToolReply, TurnId, approval::Answer,
 };
 use samovar_doubles::{Disk, MemoryJournal, Reply, TestTool, World, call, say};
 use samovar_engine::{Engine, Ports, Settings, Toolbox};
-use serde_json::{Map, json};
+use serde_json::json;
 use tokio::task::JoinSet;
 
 fn session() -> SessionId {
@@ -66,13 +67,7 @@ impl Rig {
             world,
             tasks,
         };
-        let open = Action::Open {
-            model: None,
-            metadata: Map::new(),
-            agent: None,
-            system_prompt: None,
-            approval: None,
-        };
+        let open = Action::Open(Opening::default());
         rig.submit(open).await.unwrap();
         rig
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Redactor, foreign};
 use crate::approval::Answer;
-use crate::command::{Action, Text};
+use crate::command::{Action, Change, Opening, Post, Text};
 use crate::event::{FinishReason, Fragment, Kind};
 use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, ToolCall};
@@ -80,11 +80,11 @@ impl Redactor {
             return;
         }
         match action {
-            Action::Open {
+            Action::Open(Opening {
                 metadata,
                 system_prompt,
                 ..
-            } => {
+            }) => {
                 self.redact_fields(metadata);
                 let redacted = system_prompt
                     .as_ref()
@@ -93,14 +93,14 @@ impl Redactor {
                     *system_prompt = SystemPrompt::new(&redacted).ok();
                 }
             }
-            Action::Post { text, posted, .. } => {
+            Action::Post(Post { text, posted, .. }) => {
                 self.redact_posted(posted);
                 // A mark is visible, so the text is not blank.
                 if let Ok(redacted) = Text::new(self.redact(text.as_str()).into_owned()) {
                     *text = redacted;
                 }
             }
-            Action::Change { title, .. } => {
+            Action::Change(Change { title, .. }) => {
                 let redacted = title.as_ref().map(|title| self.redact(title.as_str()));
                 if let Some(Cow::Owned(redacted)) = redacted {
                     *title = Title::new(&redacted).ok();

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::Shared;
+use samovar_core::command::Post;
 use samovar_core::{Accepted, Action, Command, Error, MessageId, SessionId};
 use tokio::sync::oneshot;
 
@@ -37,11 +38,11 @@ impl Copies {
         command: Command,
         send: impl FnOnce(Command) -> Result<Receiver, Error>,
     ) -> Result<Accepted, Error> {
-        let Action::Post {
+        let Action::Post(Post {
             message: Some(id),
             text,
             ..
-        } = &command.action
+        }) = &command.action
         else {
             return send(command)?.await.unwrap_or_else(|_| Err(stopping()));
         };

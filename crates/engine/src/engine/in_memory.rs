@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use samovar_core::command::Text;
+use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::redact;
-use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Answer, ApprovalId, Bounds, CallId, Code, Command, Delivery, Error, Outcome,
-    Sender, Seq, SessionId, TurnId,
+    Accepted, Action, Answer, ApprovalId, CallId, Code, Delivery, Error, Outcome, Seq, SessionId,
+    TurnId,
 };
-use samovar_locale as locale;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::approvals::{Expiry, asked_for, make_rule};
-use super::{Engine, MAX_LETTERS, Mail, stopping};
+use super::{Engine, MAX_LETTERS, Mail, begun, by_embedder, deliver, stopping};
 use crate::log::{Follower, Log};
 use crate::open_calls::{Awaited, CallWatch};
 use crate::parts::Parts;
@@ -52,14 +49,8 @@ impl Engine {
     pub fn begin_in_memory(&self, beginning: Beginning) -> Result<MemorySession, Error> {
         let parts = Arc::new(self.parts.in_memory(beginning.toolbox, beginning.settings));
         let id = SessionId::fresh(parts.ids.as_ref());
-        let open = Action::Open {
-            model: None,
-            metadata: serde_json::Map::new(),
-            agent: None,
-            system_prompt: None,
-            approval: None,
-        };
-        parts.check(&command(&id, open))?;
+        let open = Action::Open(Opening::default());
+        parts.check(&by_embedder(&id, open))?;
         let (mut mailbox, log) = Mailbox::in_memory(
             parts.clone(),
             id.clone(),
@@ -87,17 +78,8 @@ impl MemorySession {
     /// # Errors
     /// The refusal, with its code; the text may be blank or too long.
     pub async fn post(&self, text: String, delivery: Delivery) -> Result<(TurnId, Seq), Error> {
-        let post = Action::Post {
-            message: None,
-            text: Text::new(text)?,
-            bounds: Bounds::default(),
-            delivery,
-            posted: Posted::default(),
-        };
-        let Accepted::Posted { turn, after, .. } = self.act(post).await? else {
-            return Err(Error::new(Code::Internal, locale::turn::broken()));
-        };
-        Ok((turn, after))
+        let post = Post::new(Text::new(text)?, delivery);
+        begun(self.act(Action::Post(post)).await?)
     }
 
     /// Changes its model, from the next turn on.
@@ -105,12 +87,11 @@ impl MemorySession {
     /// # Errors
     /// The refusal, with its code.
     pub async fn set_model(&self, model: String) -> Result<(), Error> {
-        let change = Action::Change {
+        let change = Change {
             model: Some(model),
-            title: None,
-            approval: None,
+            ..Change::default()
         };
-        self.act(change).await.map(drop)
+        self.act(Action::Change(change)).await.map(drop)
     }
 
     /// Closes a call that waits to be settled from outside.
@@ -159,26 +140,11 @@ impl MemorySession {
     async fn act(&self, mut action: Action) -> Result<Accepted, Error> {
         redact::own().redact_action(&mut action);
         let _here = self.parts.running.enter();
-        let command = command(&self.id, action);
+        let command = by_embedder(&self.id, action);
         self.parts.check(&command)?;
         let (reply, accepted) = oneshot::channel();
         let letter = Letter::Command(Box::new(command), reply);
-        self.mail.try_send(letter).map_err(|error| match error {
-            TrySendError::Full(_) => {
-                let why = locale::session::requests_wait(&self.id, MAX_LETTERS as u64);
-                Error::new(Code::Busy, why)
-            }
-            TrySendError::Closed(_) => stopping(),
-        })?;
+        deliver(&self.mail, &self.id, letter)?;
         accepted.await.map_err(|_| stopping())?
-    }
-}
-
-fn command(session: &SessionId, action: Action) -> Command {
-    let (by, session) = (Sender::Embedder, session.clone());
-    Command {
-        by,
-        session,
-        action,
     }
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Action, Agent, AgentName, AgentPath, Approval, Author, Bounds, Code, Delivery, Error, Kind,
-    Message, MessageId, Model, Part, Role, Sender, Situation, SystemPrompt,
+    Action, Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Kind, Message,
+    MessageId, Model, Part, Role, Sender, Situation,
 };
 use samovar_locale as locale;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::post::Post;
 use super::{Mailbox, OpenSession};
 use crate::delegation;
 use crate::keep::Session;
@@ -23,7 +23,7 @@ impl Mailbox {
     /// Refuses what only the owner may ask for: a level that is wider than the session's, and an
     /// environment, which says what commands may read.
     pub(super) fn check_level(&self, action: &Action, by: &Sender) -> Result<(), Error> {
-        if let Action::Post { posted, .. } = action
+        if let Action::Post(Post { posted, .. }) = action
             && posted.environment().is_some()
             && !by.may_widen()
         {
@@ -31,8 +31,10 @@ impl Mailbox {
             return Err(Error::new(Code::Forbidden, why));
         }
         let asked = match action {
-            Action::Open { approval, .. } | Action::Change { approval, .. } => *approval,
-            Action::Post { bounds, .. } => bounds.approval,
+            Action::Open(Opening { approval, .. }) | Action::Change(Change { approval, .. }) => {
+                *approval
+            }
+            Action::Post(Post { bounds, .. }) => bounds.approval,
             _ => None,
         };
         let of_session = self.open.as_ref().and_then(|open| open.approval);
@@ -47,14 +49,14 @@ impl Mailbox {
     }
 
     /// Creates the session, unless it exists.
-    pub(super) async fn create(
-        &mut self,
-        model: Option<String>,
-        metadata: Map<String, Value>,
-        agent: Option<AgentName>,
-        system_prompt: Option<SystemPrompt>,
-        approval: Option<Approval>,
-    ) -> Result<(), Error> {
+    pub(super) async fn create(&mut self, opening: Opening) -> Result<(), Error> {
+        let Opening {
+            model,
+            metadata,
+            agent,
+            system_prompt,
+            approval,
+        } = opening;
         if let Some(open) = &self.open {
             if open.closing.is_empty() {
                 return Ok(());
@@ -172,12 +174,12 @@ impl Parts {
     }
 
     /// The message that a person sends.
-    pub(super) fn user_message(&self, id: Option<MessageId>, text: String) -> Message {
+    pub(super) fn user_message(&self, id: Option<MessageId>, text: Text) -> Message {
         let fresh = || MessageId::fresh(self.ids.as_ref());
         Message::new(
             id.unwrap_or_else(fresh),
             Role::User,
-            vec![Part::text(text)],
+            vec![Part::text(text.into_string())],
             self.clock.now(),
         )
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use samovar_core::command::Post;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
-use samovar_core::situation::Posted;
 use samovar_core::{
     Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
-    Message, MessageId, Model, Reminders, Role, Seq, TurnId,
+    Message, Model, Reminders, Role, Seq, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -26,16 +26,6 @@ use crate::queue::{Queue, Queued};
 use crate::runner::layers::Told;
 use crate::runner::{Continuation, Input, RetryTime, Runner, Stop, answer, unbudgeted};
 use crate::turn::{Place, Step, Turn};
-
-/// What is said.
-pub(super) struct Post {
-    /// The client's id for it; none lets the server make one.
-    pub(super) id: Option<MessageId>,
-    pub(super) text: String,
-    pub(super) bounds: Bounds,
-    pub(super) delivery: Delivery,
-    pub(super) posted: Posted,
-}
 
 impl OpenSession {
     /// What bounds a turn whose message asks for these bounds.
@@ -69,12 +59,12 @@ impl Mailbox {
             .as_ref()
             .filter(|open| open.session.log.keeping() == Keeping::Durable)
         {
-            open.session.taint.hear(&post.text);
+            open.session.taint.hear(post.text.as_str());
         }
-        let Some(id) = post.id.clone() else {
+        let Some(id) = post.message.clone() else {
             return self.accept(post).await;
         };
-        if let Some(again) = self.known(&id, &post.text).await? {
+        if let Some(again) = self.known(&id, post.text.as_str()).await? {
             return Ok(again);
         }
         let accepted = self.accept(post).await;
@@ -95,7 +85,7 @@ impl Mailbox {
         open.check(post.delivery, max_queue)?;
         let situation = self.parts.situation(&post)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
-        let message = Arc::new(self.parts.user_message(post.id, post.text));
+        let message = Arc::new(self.parts.user_message(post.message, post.text));
         let (bounds, entry) = (post.bounds, open.entry(post.delivery));
         let finished = Kind::MessageFinished {
             message: Message::clone(&message),
@@ -104,7 +94,7 @@ impl Mailbox {
             situation: situation.clone(),
         };
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
-        // No provider could be used when the session was opened, or its log is older than routes.
+        // No provider could be used when the session was opened.
         let new_route = model.route_beside(&open.model);
         let routed = new_route.map(|route| {
             let changed = Kind::SessionChanged {

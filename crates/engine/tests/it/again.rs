@@ -1,6 +1,7 @@
 //! A message that is sent again: it joins its turn, and there is never a second one.
 
 use futures_util::future::join_all;
+use samovar_core::command::Post;
 use samovar_core::{Accepted, Action, Code, Delivery, FinishReason, Outcome, ToolReply};
 use samovar_doubles::{Gate, TestTool, call, say};
 use samovar_engine::Settings;
@@ -115,7 +116,7 @@ async fn what_has_steered_a_turn_joins_that_one_when_it_is_sent_again() {
     rig.speaks(&turn_of(first.clone())).await;
     let steers = || {
         let mut action = said_as("m-2", "and be quick");
-        if let Action::Post { delivery, .. } = &mut action {
+        if let Action::Post(Post { delivery, .. }) = &mut action {
             *delivery = Delivery::Steer;
         }
         action

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use samovar_core::approval::Answer;
+use samovar_core::command::Change;
 use samovar_core::{
     Action, Approval, ApprovalId, Code, Decision, Delivery, Effect, Error, Event, Grounds, Kind,
     Outcome, Sender, Seq, Status, ToolReply, TurnId,
@@ -430,10 +431,11 @@ async fn what_a_background_agent_left_begins_a_turn_at_the_level_that_the_sessio
         _ => say("well"),
     });
     let rig = Rig::delegating(world, [], [], settings()).await;
-    let level = |approval| Action::Change {
-        model: None,
-        title: None,
-        approval: Some(approval),
+    let level = |approval| {
+        Action::Change(Change {
+            approval: Some(approval),
+            ..Change::default()
+        })
     };
     rig.submit(level(Approval::Auto)).await.unwrap();
     let turn = rig.post("go").await;

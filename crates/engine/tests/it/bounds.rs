@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use samovar_core::command::{Change, Opening, Post};
 use samovar_core::{
     Action, Approval, Bounds, Code, Delivery, Effect, FinishReason, Kind, MessageId, Outcome,
     Status, ToolReply, TurnId,
@@ -22,7 +23,7 @@ fn write() -> TestTool {
 
 fn bounded(text: &str, bounds: Bounds) -> Action {
     let mut action = said(text, Delivery::Queue);
-    if let Action::Post { bounds: own, .. } = &mut action {
+    if let Action::Post(Post { bounds: own, .. }) = &mut action {
         *own = bounds;
     }
     action
@@ -137,7 +138,7 @@ async fn bounds_hold_for_a_turn_that_waits_and_over_a_restart() {
                 ..approval(level)
             },
         );
-        if let Action::Post { message, .. } = &mut action {
+        if let Action::Post(Post { message, .. }) = &mut action {
             *message = MessageId::new("m2").ok();
         }
         action
@@ -206,10 +207,11 @@ async fn a_turn_has_the_level_of_its_message_else_of_its_session_else_of_the_ser
         ..settings()
     };
     let mut rig = Rig::by(replies, [write()], settings).await;
-    let level = |approval| Action::Change {
-        model: None,
-        title: None,
-        approval: Some(approval),
+    let level = |approval| {
+        Action::Change(Change {
+            approval: Some(approval),
+            ..Change::default()
+        })
     };
     for (set, asked, wanted) in [
         (None, None, Status::Denied),
@@ -248,27 +250,20 @@ async fn a_session_stays_with_the_provider_that_its_model_was_found_at() {
         }
         let named = Some("gpt".to_owned());
         let model = named.clone().filter(|_| given != Given::ByAChange);
-        let metadata = serde_json::Map::new();
-        let open = Action::Open {
+        let open = Action::Open(Opening {
             model,
-            metadata,
-            agent: None,
-            system_prompt: None,
-            approval: None,
-        };
+            ..Opening::default()
+        });
         rig.submit(open).await.unwrap();
-        let (model, title) = (named, None);
         match given {
             Given::AtItsOpening => {}
-            Given::ByAChange => drop(
-                rig.submit(Action::Change {
-                    model,
-                    title,
-                    approval: None,
-                })
-                .await
-                .unwrap(),
-            ),
+            Given::ByAChange => {
+                let change = Change {
+                    model: named,
+                    ..Change::default()
+                };
+                rig.submit(Action::Change(change)).await.unwrap();
+            }
             Given::ByAMessage => models.lead("gpt", "near/gpt"),
         }
         assert_eq!(rig.turn("one").await, well());

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use samovar_core::command::Post;
 use samovar_core::history::TurnQuery;
 use samovar_core::{
     Action, Code, Delivery, Event, FinishReason, Kind, Outcome, Resume, Role, Sender, Status,
     ToolReply,
 };
 use samovar_doubles::{Gate, ScriptedModel, TestTool, World, call, say, user};
-
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -123,7 +123,7 @@ async fn a_message_that_allows_few_steps_allows_no_more_to_the_children_of_its_t
     });
     let rig = Rig::delegating(world, [look], [agent("a", &["look"], &[])], settings()).await;
     let mut action = said("go", Delivery::Queue);
-    if let Action::Post { bounds, .. } = &mut action {
+    if let Action::Post(Post { bounds, .. }) = &mut action {
         bounds.max_iterations = Some(3);
     }
 

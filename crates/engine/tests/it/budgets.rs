@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use samovar_core::command::Post;
 use samovar_core::history::{TurnQuery, TurnRow};
 use samovar_core::{
     Action, Bounds, Budget, BudgetLimit, Code, Delivery, Event, FinishReason, Kind, Millis,
@@ -25,7 +26,7 @@ const PRICE: Price = Price {
 
 fn budgeted(text: &str, budget: Budget) -> Action {
     let mut action = said(text, Delivery::Queue);
-    if let Action::Post { bounds, .. } = &mut action {
+    if let Action::Post(Post { bounds, .. }) = &mut action {
         *bounds = Bounds {
             budget,
             ..Bounds::default()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use samovar_core::agent::{SubAgents, ToolKeys};
+use samovar_core::command::Post;
 use samovar_core::history::Speakers;
 use samovar_core::{
     Action, Agent, AgentName, Approval, Delivery, Event, FinishReason, Kind, Prompt, Role, Seq,
@@ -457,7 +458,7 @@ async fn a_result_of_the_background_begins_a_turn_with_the_bounds_of_the_message
     });
     let rig = Rig::delegating(world, [], [], settings()).await;
     let mut action = said("go", Delivery::Queue);
-    if let Action::Post { bounds, .. } = &mut action {
+    if let Action::Post(Post { bounds, .. }) = &mut action {
         bounds.approval = Some(Approval::ReadOnly);
         bounds.no_input = true;
     }

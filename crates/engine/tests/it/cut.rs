@@ -1,5 +1,6 @@
 //! A turn that a killed server left goes on: what becomes of its open step and of each of its calls.
 
+use samovar_core::command::Opening;
 use samovar_core::error::FaultCode;
 use samovar_core::{
     Accepted, Action, CallId, Code, Effect, FinishReason, Kind, MessageId, Outcome, Part, Probed,
@@ -313,14 +314,10 @@ async fn a_turn_continues_with_the_provider_that_it_began_with_or_fell_back_to()
             ..settings()
         };
         let rig = Rig::on(disk(), world, [], settings).await;
-        let (model, metadata) = (Some("gpt".to_owned()), serde_json::Map::new());
-        let open = Action::Open {
-            model,
-            metadata,
-            agent: None,
-            system_prompt: None,
-            approval: None,
-        };
+        let open = Action::Open(Opening {
+            model: Some("gpt".to_owned()),
+            ..Opening::default()
+        });
         rig.submit(open).await.unwrap();
         let turn = rig.post("go").await;
         models.seen(asked.len() - 1).await;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use samovar_core::command::Post;
 use samovar_core::situation::{Environment, Posted};
 use samovar_core::{Action, Code, Command, Delivery, Outcome, Sender, ToolReply};
 use samovar_doubles::{TestTool, call, say};
@@ -12,7 +13,7 @@ use crate::rig::{Rig, said, session, settings, well};
 
 fn said_in(text: &str, delivery: Delivery) -> Action {
     let mut action = said(text, delivery);
-    if let Action::Post { posted, .. } = &mut action {
+    if let Action::Post(Post { posted, .. }) = &mut action {
         let environment = Environment {
             path: Some("/there/bin".to_owned()),
             ..Environment::default()

@@ -1,16 +1,17 @@
 //! Stores that fail for a while: what is refused then has not happened.
 
+use samovar_core::command::Change;
 use samovar_core::{Accepted, Action, Code, Title};
 use samovar_doubles::{Gate, say};
 
 use crate::rig::{Rig, settings, well};
 
 fn rename(title: &str) -> Action {
-    Action::Change {
+    Action::Change(Change {
         model: Some("other".to_owned()),
         title: Title::new(title).ok(),
-        approval: None,
-    }
+        ..Change::default()
+    })
 }
 
 // proves DU-12

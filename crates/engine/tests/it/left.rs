@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::command::Change;
 use samovar_core::history::{SessionQuery, TurnQuery};
 use samovar_core::{
     Accepted, Action, CallId, Closer, Code, Delivery, Effect, FinishReason, Kind, Outcome, Part,
@@ -165,11 +166,10 @@ async fn where_no_turns_run_none_begins_ends_or_goes_on_whatever_is_touched() {
     let rig = left.open(Recovery::NoTurns).await;
 
     for session in ["running", "waiting"] {
-        let change = Action::Change {
-            model: None,
+        let change = Action::Change(Change {
             title: Some(Title::new("Touched").unwrap()),
-            approval: None,
-        };
+            ..Change::default()
+        });
         assert_eq!(
             send(&rig.engine, named(session), change).await,
             Ok(Accepted::Changed)

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{join_all, join3};
+use samovar_core::command::Change;
 use samovar_core::{
     Accepted, Action, CallId, Code, Delivery, Effect, Error, Event, FinishReason, Kind, Outcome,
     Seq, ToolReply, TurnId,
@@ -366,11 +367,10 @@ async fn the_journal_is_swept_although_something_new_comes_with_every_write_of_t
             tokio::time::advance(Duration::from_secs(1)).await;
             for session in [session(), other.clone()] {
                 let title = samovar_core::Title::new(&number.to_string()).ok();
-                let change = Action::Change {
-                    model: None,
+                let change = Action::Change(Change {
                     title,
-                    approval: None,
-                };
+                    ..Change::default()
+                });
                 send(&rig.engine, session, change).await.unwrap();
             }
         }

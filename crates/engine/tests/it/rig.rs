@@ -4,16 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use samovar_core::agent::{AgentEntry, AgentOrigin};
-use samovar_core::command::Text;
+use samovar_core::command::{Opening, Post, Text};
 use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
-use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Agent, Agents, Approval, Bounds, CallId, Code, Delivery, Error, Event,
-    FinishReason, Kind, MessageId, Outcome, Prompt, Role, Sender, Seq, SessionId, Toolset, TurnId,
+    Accepted, Action, Agent, Agents, Approval, CallId, Code, Delivery, Error, Event, FinishReason,
+    Kind, MessageId, Outcome, Prompt, Role, Sender, Seq, SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{Disk, MemoryJournal, Reply, ScriptedModel, TestTool, World};
 use samovar_engine::{DelegationTools, Engine, Follower, OpenCall, Ports, Settings, Toolbox};
-use serde_json::Map;
 use tokio::runtime::Runtime;
 
 /// An engine, and what outlives it.
@@ -383,13 +381,7 @@ pub(crate) fn texts_of(prompt: &Prompt) -> Vec<String> {
 }
 
 pub(crate) fn opening() -> Action {
-    Action::Open {
-        model: None,
-        metadata: Map::new(),
-        agent: None,
-        system_prompt: None,
-        approval: None,
-    }
+    Action::Open(Opening::default())
 }
 
 /// Sends a command to a session.
@@ -426,19 +418,13 @@ pub(crate) fn turn_of(posted: Result<Accepted, Error>) -> TurnId {
 
 /// Something that a user says.
 pub(crate) fn said(text: &str, delivery: Delivery) -> Action {
-    Action::Post {
-        message: None,
-        text: Text::new(text.to_owned()).unwrap(),
-        bounds: Bounds::default(),
-        delivery,
-        posted: Posted::default(),
-    }
+    Action::Post(Post::new(Text::new(text.to_owned()).unwrap(), delivery))
 }
 
 /// The same under an id.
 pub(crate) fn said_as(id: &str, text: &str) -> Action {
     let mut action = said(text, Delivery::Queue);
-    if let Action::Post { message, .. } = &mut action {
+    if let Action::Post(Post { message, .. }) = &mut action {
         *message = MessageId::new(id).ok();
     }
     action

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use samovar_core::approval::Answer;
+use samovar_core::command::Post;
 use samovar_core::situation::{Posted, Tab};
 use samovar_core::tool::{OutsideText, Sends};
 use samovar_core::{
@@ -255,7 +256,7 @@ async fn what_the_person_has_open_taints_a_session_too() {
         ..PostedContext::default()
     };
     let mut action = said("go", Delivery::Queue);
-    if let Action::Post { posted, .. } = &mut action {
+    if let Action::Post(Post { posted, .. }) = &mut action {
         *posted = Posted::new(Some(context), None).unwrap();
     }
     let turn = turn_of(rig.submit(action).await);

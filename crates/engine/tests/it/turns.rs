@@ -2,6 +2,7 @@
 
 use std::future::pending;
 
+use samovar_core::command::Change;
 use samovar_core::history::SessionQuery;
 use samovar_core::{Accepted, Action, Code, Delivery, Effect, Kind, Outcome, Sender, Status};
 use samovar_doubles::{Gate, TestTool, call, say};
@@ -163,11 +164,10 @@ async fn a_new_model_answers_the_next_turn_that_begins_and_none_that_runs_or_wai
     let open = rig.asked_outside().await;
     let second = rig.post("second").await;
 
-    let change = Action::Change {
+    let change = Action::Change(Change {
         model: Some("other".to_owned()),
-        title: None,
-        approval: None,
-    };
+        ..Change::default()
+    });
     assert_eq!(rig.submit(change).await, Ok(Accepted::Changed));
     let outcome = Outcome::done("at noon");
     let settled = rig.engine.settle(Sender::Embedder, open.call.id, outcome);

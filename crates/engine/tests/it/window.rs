@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use samovar_core::command::Change;
 use samovar_core::error::FaultCode;
 use samovar_core::{
     Action, Delivery, Effect, FinishReason, Kind, Outcome, Prompt, Role, ToolReply,
@@ -288,11 +289,10 @@ async fn a_limit_is_forgotten_when_the_model_is_set_again() {
         rig.turn("6").await;
         let turn = rig.post("3").await;
         assert_eq!(refusals(&rig.log_of(&turn).await), 0, "it is known");
-        rig.submit(Action::Change {
+        rig.submit(Action::Change(Change {
             model: Some("scripted".to_owned()),
-            title: None,
-            approval: None,
-        })
+            ..Change::default()
+        }))
         .await
         .unwrap();
         if restarts {

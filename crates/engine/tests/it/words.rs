@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use samovar_core::agent::AgentModel;
+use samovar_core::command::{Opening, Post};
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::situation::{Posted, Tab};
@@ -14,20 +15,18 @@ use samovar_core::{
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use samovar_engine::{AgentModes, Beginning, Conversation, Folder, FolderFile, Toolbox};
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::children::{agent, delegate, world};
 use crate::rig::{Rig, said, settings, texts_of, turn_of, well};
 
 /// A session of an agent, which is told this.
 fn open(agent: &str, prompt: Option<&str>) -> Action {
-    Action::Open {
-        model: None,
-        metadata: Map::new(),
+    Action::Open(Opening {
         agent: Some(AgentName::new(agent).unwrap()),
         system_prompt: prompt.map(|prompt| SystemPrompt::new(prompt).unwrap()),
-        approval: None,
-    }
+        ..Opening::default()
+    })
 }
 
 fn layers(prompt: &Prompt) -> Vec<(&'static str, String)> {
@@ -76,7 +75,7 @@ async fn a_session_runs_the_agent_that_it_names_within_its_limits_also_after_a_r
     assert_eq!(rig.row().await.agent, "tester");
 
     let mut action = said("one", Delivery::Queue);
-    if let Action::Post { bounds, .. } = &mut action {
+    if let Action::Post(Post { bounds, .. }) = &mut action {
         bounds.approval = Some(Approval::Auto);
         bounds.max_iterations = Some(9);
     }
@@ -217,7 +216,7 @@ async fn a_session_in_memory_is_told_nothing_by_the_server_or_the_folder() {
 /// A message that is sent in this situation.
 fn said_in(text: &str, context: Option<PostedContext>, mode: Option<&str>) -> Action {
     let mut action = said(text, Delivery::Queue);
-    if let Action::Post { posted, .. } = &mut action {
+    if let Action::Post(Post { posted, .. }) = &mut action {
         *posted = Posted::new(context, mode.map(str::to_owned)).unwrap();
     }
     action
@@ -386,7 +385,7 @@ async fn an_agent_of_a_page_is_called_there_alone_and_a_steering_message_brings_
     );
 
     let mut steering = said_in("x", Some(PostedContext::default()), None);
-    if let Action::Post { delivery, .. } = &mut steering {
+    if let Action::Post(Post { delivery, .. }) = &mut steering {
         *delivery = Delivery::Steer;
     }
     assert_eq!(rig.refused(steering).await, Code::InvalidParams);

@@ -4,17 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::command::Text;
+use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::event::Group;
 use samovar_core::relay::{Payload, RelayCode};
-use samovar_core::situation::Posted;
 use samovar_core::{
-    Accepted, Action, Bounds, CallId, Code, Delivery, Error, Event, Kind, Outcome, SessionId,
-    Status, ToolCall, ToolSpec, TurnId,
+    Accepted, Action, CallId, Code, Delivery, Error, Event, Kind, Outcome, SessionId, Status,
+    ToolCall, ToolSpec, TurnId,
 };
 use samovar_engine::{Engine, FollowError, Follower};
 use samovar_locale as locale;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// Calls of a room that wait, at most.
@@ -163,27 +162,19 @@ impl Driver {
     }
 
     async fn begin(&self, wanted: &RequestedCall) -> Result<(TurnId, Follower), Error> {
-        let open = Action::Open {
+        let opening = Opening {
             model: Some(self.model.clone()),
-            metadata: Map::new(),
-            agent: None,
-            system_prompt: None,
-            approval: None,
+            ..Opening::default()
         };
-        self.engine.act(&self.session, open).await?;
+        self.engine
+            .act(&self.session, Action::Open(opening))
+            .await?;
         let said = json!({ "toolName": wanted.tool, "params": wanted.params });
         let text = said.to_string();
-        let post = Action::Post {
-            message: None,
-            text: Text::new(text)?,
-            // The agent that calls waits for an answer, and no person looks at its session.
-            bounds: Bounds {
-                no_input: true,
-                ..Bounds::default()
-            },
-            delivery: Delivery::Queue,
-            posted: Posted::default(),
-        };
+        let mut post = Post::new(Text::new(text)?, Delivery::Queue);
+        // The agent that calls waits for an answer, and no person looks at its session.
+        post.bounds.no_input = true;
+        let post = Action::Post(post);
         let Accepted::Posted { turn, after, .. } = self.engine.act(&self.session, post).await?
         else {
             return Err(Error::new(Code::Internal, locale::turn::broken()));
@@ -247,11 +238,10 @@ impl Driver {
     /// Somebody gave the session a model that would think for itself about what it is sent.
     async fn take_back(&self) {
         let turn = self.running.as_ref().map(|running| running.turn.clone());
-        let change = Action::Change {
+        let change = Action::Change(Change {
             model: Some(self.model.clone()),
-            title: None,
-            approval: None,
-        };
+            ..Change::default()
+        });
         for action in [Action::Cancel { turn }, change] {
             if let Err(error) = self.engine.act(&self.session, action).await {
                 let session = &self.session;

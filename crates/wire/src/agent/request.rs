@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use samovar_core::command::{Delivery, Text};
+use samovar_core::command::{Change, Delivery, Opening, Post, Text};
 use samovar_core::history::{MessageQuery, SessionQuery, Speakers};
 use samovar_core::situation::{Environment, Posted};
 use samovar_core::{
@@ -55,12 +55,10 @@ pub struct CreateSessionParams {
     /// The session's agent, by its name; by default `master`. Unless `model` is given, its model is
     /// the session's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub agent: Option<AgentName>,
     /// What to tell the session's agent besides its own prompt: at most 64 KiB, without control
     /// characters but tabs and line ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub system_prompt: Option<SystemPrompt>,
     /// The approval level of its turns; by default the server's. Only the owner's tokens can set a
     /// wider one.
@@ -72,14 +70,14 @@ pub struct CreateSessionParams {
 impl CreateSessionParams {
     /// The action, and its session, or `None` for a new id.
     pub fn into_action(self) -> (Option<SessionId>, Action) {
-        let action = Action::Open {
+        let opening = Opening {
             model: self.model,
             metadata: self.metadata.unwrap_or_default(),
             agent: self.agent,
             system_prompt: self.system_prompt,
             approval: self.approval,
         };
-        (self.session_id, action)
+        (self.session_id, Action::Open(opening))
     }
 }
 
@@ -92,29 +90,23 @@ pub struct SendMessageParams {
     /// The text: at least one visible character.
     pub content: String,
     /// The client's id for the message; by default the server generates one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// What happens when another turn is running (AS-11).
     #[serde(default)]
     pub delivery: Delivery,
     /// The most iterations of its turn; by default the server's setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<Within<1, MAX_ITERATIONS>>,
     /// The most tokens that all model calls of its turn, and of the turns that it waits for, may
     /// use together; by default the server's setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<Within<1, { u32::MAX }>>,
     /// The most iterations of its turn and of those that it waits for; by default the server's
     /// setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_steps: Option<Within<1, MAX_BUDGET_STEPS>>,
     /// The most US dollars that these model calls may cost; by default the server's setting. Needs
     /// models whose price is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Dollars>,
     /// The most seconds from the start of its turn, including those in which it waits; by default
     /// the server's setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_wall_seconds: Option<Within<1, MAX_WALL_SECONDS>>,
     /// Which calls of its turn need approval; by default the server's level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,19 +118,15 @@ pub struct SendMessageParams {
     pub no_input: bool,
     /// What the client's UI shows to the person, for its turn alone: at most 64 KiB as JSON. Its turn's
     /// agents read it as text from outside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<PostedContext>,
     /// What the person is doing, by the name of a mode, which takes tools away from agents; by default
     /// the kind of `context.activeTab` if a mode has that name, else `default`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_mode: Option<String>,
     /// What the commands of its turn get of the owner's shell; by default they get what the server
     /// was started with. Only the owner's token may set it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
     /// Without a stream: after how many seconds in which its turn waits for a person the request
     /// returns, while the turn continues; by default 30.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_seconds: Option<Within<0, MAX_WAIT_SECONDS>>,
 }
 
@@ -168,7 +156,7 @@ impl SendMessageParams {
             let details = json!({"parameter": "delivery"});
             return Err(Error::new(Code::InvalidParams, why).with_details(details));
         }
-        let action = Action::Post {
+        let post = Post {
             message: self.message_id,
             text: Text::new(self.content)?,
             bounds,
@@ -176,7 +164,7 @@ impl SendMessageParams {
             posted: Posted::new(self.context, self.agent_mode)?
                 .with_environment(self.environment.unwrap_or_default())?,
         };
-        Ok((self.session_id, action))
+        Ok((self.session_id, Action::Post(post)))
     }
 }
 
@@ -195,7 +183,6 @@ pub struct StreamParams {
     pub approvals: bool,
     /// The id of the last frame that was read: the stream resumes after it. The header
     /// `Last-Event-ID` means the same, and takes precedence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
@@ -207,7 +194,6 @@ pub struct ResumeParams {
     pub session_id: SessionId,
     /// The id of the last frame that was read: the stream resumes after it, to the end of that
     /// frame's turn. Without an id it starts with the running turn, or else the last one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// How much of the turn to show.
     #[serde(default)]
@@ -226,7 +212,6 @@ pub struct DeleteSessionParams {
     /// The session.
     pub session_id: SessionId,
     /// Delete only an empty session; refuse one that has messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub if_empty: Option<bool>,
 }
 
@@ -238,7 +223,6 @@ pub struct UndoParams {
     pub session_id: SessionId,
     /// Whether files get the content back that they had before the turn; by default they stay as
     /// they are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<bool>,
 }
 
@@ -268,15 +252,11 @@ pub struct UpdateSessionParams {
     /// The session.
     pub session_id: SessionId,
     /// The title for people: at most 256 bytes without control characters; empty to remove it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub title: Option<Title>,
     /// The model from the next turn on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The approval level from the next turn on. Only the owner's tokens can set a wider one than
     /// the session has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub approval: Option<Approval>,
 }
@@ -284,12 +264,12 @@ pub struct UpdateSessionParams {
 impl UpdateSessionParams {
     /// The action, and its session.
     pub fn into_action(self) -> (SessionId, Action) {
-        let change = Action::Change {
+        let change = Change {
             model: self.model,
             title: self.title,
             approval: self.approval,
         };
-        (self.session_id, change)
+        (self.session_id, Action::Change(change))
     }
 }
 
@@ -297,13 +277,10 @@ impl UpdateSessionParams {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PaginationParams {
     /// How many sessions to skip; by default 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Within<0, { u32::MAX }>>,
     /// The most sessions to return; by default 50.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<0, MAX_SESSIONS>>,
     /// Only sessions whose id, title or first words contain this text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
 
@@ -324,10 +301,8 @@ pub struct GetMessagesParams {
     /// The session.
     pub session_id: SessionId,
     /// The most messages to return, counted from the last; by default 1,000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Within<0, MAX_MESSAGES>>,
     /// Only messages before this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<MessageId>,
 }
 
@@ -349,7 +324,6 @@ pub struct CancelParams {
     /// The session.
     pub session_id: SessionId,
     /// The turn; by default the current one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
 }
 

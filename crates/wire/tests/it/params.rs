@@ -1,5 +1,6 @@
 //! Parameters, from a body and from a query.
 
+use samovar_core::command::{Change, Opening, Post};
 use samovar_core::history::{MessageQuery, SessionQuery};
 use samovar_core::{Action, Approval, Bounds, Code, Delivery, MessageId};
 use samovar_wire::agent::{
@@ -237,7 +238,7 @@ fn a_blank_message_is_refused_before_it_becomes_a_command() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Post { message: Some(id), text, bounds, delivery: Delivery::Queue, .. }
+        Action::Post(Post { message: Some(id), text, bounds, delivery: Delivery::Queue, .. })
             if id == message_id("u1") && text.as_str() == " hi " && bounds.is_empty()
     ));
 }
@@ -248,7 +249,7 @@ fn a_message_sets_bounds_for_its_turn_and_they_have_bounds_themselves() {
     let bounds = |given: &str| {
         let params = from_body::<SendMessageParams>(said(given).as_bytes()).unwrap();
         match params.into_action().unwrap().1 {
-            Action::Post { bounds, .. } => bounds,
+            Action::Post(post) => post.bounds,
             other => panic!("{other:?}"),
         }
     };
@@ -298,7 +299,7 @@ fn calls_that_change_something_become_commands() {
     assert_eq!(session.unwrap().as_str(), "s");
     assert!(matches!(
         action,
-        Action::Open { model: Some(model), metadata, agent: None, system_prompt: None, approval: None } if model == "m" && metadata["a"] == 1
+        Action::Open(Opening { model: Some(model), metadata, agent: None, system_prompt: None, approval: None }) if model == "m" && metadata["a"] == 1
     ));
 
     let update: UpdateSessionParams =
@@ -307,13 +308,13 @@ fn calls_that_change_something_become_commands() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Change { model: Some(model), title: Some(title), approval: None }
+        Action::Change(Change { model: Some(model), title: Some(title), approval: None })
             if model == "m" && title.as_str() == "Tea"
     ));
     let update: UpdateSessionParams = from_body(br#"{"sessionId":"s","title":""}"#).unwrap();
     assert!(matches!(
         update.into_action().1,
-        Action::Change { model: None, title: Some(title), approval: None } if title.is_empty()
+        Action::Change(Change { model: None, title: Some(title), approval: None }) if title.is_empty()
     ));
 
     let cancel: CancelParams = from_body(br#"{"sessionId":"s","turnId":"t"}"#).unwrap();
