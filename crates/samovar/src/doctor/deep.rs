@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Stdio;
 
+use samovar_core::Broken;
 use samovar_locale::doctor as text;
 use samovar_server::WalkReport;
 use samovar_server::data_dir::{HistoryReport, read_history, take};
@@ -32,11 +33,11 @@ pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
     let (journal, history) = tokio::join!(walk(dir), read_history(dir));
     let mut findings = Vec::new();
     let journal = journal.unwrap_or_else(|why| {
-        findings.push(odd(&why));
+        findings.push(unread(&why));
         WalkReport::default()
     });
     let history = history.unwrap_or_else(|broken| {
-        findings.push(odd(&broken.to_string()));
+        findings.push(unread(&broken));
         HistoryReport::default()
     });
     let (rows, sessions, messages) = (journal.rows, history.sessions, history.messages);
@@ -63,8 +64,21 @@ fn odd(why: &str) -> Finding {
     Finding::bad("rows", Exit::TurnFailed, fact, text::deep_odd_why())
 }
 
+/// A store of which nothing can be read. Only one that is damaged is set aside; a start refuses any
+/// other, such as one of another format.
+fn unread(broken: &Broken) -> Finding {
+    let why = match broken {
+        Broken::Damaged(_) => text::deep_odd_why(),
+        Broken::Full(_) | Broken::Starved(_) | Broken::ReadOnly(_) | Broken::Io(_) => {
+            text::deep_unread_why()
+        }
+    };
+    let fact = text::deep_odd(broken);
+    Finding::bad("rows", Exit::TurnFailed, fact, why)
+}
+
 /// Lets a process of its own read the journal, which may die of that.
-async fn walk(dir: &Path) -> Result<WalkReport, String> {
+async fn walk(dir: &Path) -> Result<WalkReport, Broken> {
     let walker = walker();
     let args = walker.args.iter().map(AsRef::as_ref);
     let output = Command::new(&walker.program)
@@ -73,11 +87,21 @@ async fn walk(dir: &Path) -> Result<WalkReport, String> {
         .kill_on_drop(true)
         .output()
         .await
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| Broken::Io(error.to_string()))?;
     let said = String::from_utf8_lossy(&output.stdout);
     if output.status.success() {
-        return serde_json::from_str(&said).map_err(|error| error.to_string());
+        return serde_json::from_str(&said).map_err(|error| Broken::Damaged(error.to_string()));
     }
     let why = [said, String::from_utf8_lossy(&output.stderr)].concat();
-    Err(format!("{}: {}", output.status, why.trim()))
+    let why = format!("{}: {}", output.status, why.trim());
+    // Another exit code means that it lives and cannot read, which is no damage.
+    let is_damaged = output
+        .status
+        .code()
+        .is_none_or(|code| code == Exit::Damaged as i32);
+    Err(if is_damaged {
+        Broken::Damaged(why)
+    } else {
+        Broken::Io(why)
+    })
 }

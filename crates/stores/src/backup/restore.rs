@@ -6,13 +6,16 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use samovar_core::{Backup, Code, Error, failpoint};
+use samovar_core::{Backup, Broken, Code, Error, failpoint};
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
 
 use crate::data_dir::{self, AUDIT, DAMAGED, DataDir, make_folder, make_new, move_all, sync_dir};
 use crate::disk::Disk;
 use crate::error::OpenError;
+use crate::history::SqliteHistory;
+use crate::journal::LmdbJournal;
 use crate::run::{Run, RunState};
 
 use super::files::Manifest;
@@ -55,8 +58,11 @@ fn is_used(data_dir: &Path) -> bool {
 /// there is replaced, and kept beside it, when `replace` says so.
 ///
 /// # Errors
-/// [`Code::BackupUnusable`] when the backup is not whole, or something is there and must not be
-/// replaced.
+/// [`Code::BackupUnusable`] when the backup is not whole or of another format, or something is there
+/// and must not be replaced.
+///
+/// # Panics
+/// Outside of a thread that the runtime keeps for blocking work.
 pub fn restore(backup: &Path, dir: &DataDir, replace: Replace) -> Result<RestoreReport, Error> {
     let finished = || take_place(dir).map_err(|error| not_restored(backup, &error));
     // One that was cut off goes first, so that this one begins with what is there.
@@ -84,7 +90,8 @@ pub enum Replace {
 /// Copies a backup into the data directory that it is to be restored to, and checks it.
 ///
 /// # Errors
-/// [`Code::BackupUnusable`]: it is none, not whole, or cannot be copied; nothing changes then.
+/// [`Code::BackupUnusable`]: it is none, not whole, of another format, or cannot be copied; nothing
+/// changes then.
 pub(super) fn stage(backup: &Path, dir: &DataDir) -> Result<Backup, Error> {
     let data_dir = &dir.path;
     let broken = |error: io::Error| not_restored(backup, &error);
@@ -101,6 +108,7 @@ pub(super) fn stage(backup: &Path, dir: &DataDir) -> Result<Backup, Error> {
         .and_then(|()| copy(&manifest, backup, &part, dir))
         .and_then(|is_whole| {
             if is_whole {
+                check_formats(&part)?;
                 failpoint!("restore.staged.before");
                 std::fs::rename(&part, data_dir.join(STAGED))?;
                 sync_dir(data_dir)?;
@@ -121,6 +129,19 @@ pub(super) fn stage(backup: &Path, dir: &DataDir) -> Result<Backup, Error> {
         }
         Err(error) => Err(broken(error)),
     }
+}
+
+/// Refuses stores of another format, which no start would open. What is damaged, a start sets aside.
+fn check_formats(part: &Path) -> io::Result<()> {
+    let journal = LmdbJournal::check(part, u64::MAX).and_then(|()| LmdbJournal::find(part));
+    let history = Handle::current().block_on(SqliteHistory::find(&part.join(HISTORY)));
+    for found in [journal, history] {
+        match found {
+            Ok(_) | Err(Broken::Damaged(_)) => {}
+            Err(broken) => return Err(io::Error::other(broken.to_string())),
+        }
+    }
+    Ok(())
 }
 
 /// Takes away what is staged. What is renamed first, no start takes for a restore that waits, however
@@ -235,4 +256,69 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
 fn not_restored(backup: &Path, error: &io::Error) -> Error {
     let why = locale::backup::not_restored(locale::quoted(backup), error);
     Error::new(Code::BackupUnusable, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use samovar_core::{History, Millis};
+    use sqlx::sqlite::SqliteConnectOptions;
+    use sqlx::{ConnectOptions, Connection};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::backup::files::BackupFile;
+    use crate::data_dir::tests::data_dir as dir_of;
+    use crate::journal::make_bare;
+
+    /// A backup of empty stores, of which the named one is of another format.
+    async fn backup_with(foreign: &str) -> TempDir {
+        let folder = TempDir::new().unwrap();
+        let history = folder.path().join(HISTORY);
+        let opened = SqliteHistory::open(history.clone()).await;
+        opened.unwrap().close().await.unwrap();
+        if foreign == "history" {
+            let options = SqliteConnectOptions::new().filename(&history);
+            let mut connection = options.connect().await.unwrap();
+            let later = "UPDATE _sqlx_migrations SET version = 2";
+            sqlx::query(later).execute(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+        }
+        make_new(&folder.path().join(JOURNAL)).unwrap();
+        if foreign == "journal" {
+            make_bare(&folder.path().join(JOURNAL), 2);
+        } else {
+            drop(LmdbJournal::open(folder.path(), 1).unwrap());
+        }
+        File::create(folder.path().join(AUDIT)).unwrap();
+        let files = [HISTORY, JOURNAL_FILE, AUDIT];
+        let files = files.map(|name| BackupFile::of(folder.path(), name).unwrap());
+        let manifest = Manifest::new(Millis(1), 1, files.to_vec());
+        manifest.write(folder.path()).unwrap();
+        folder
+    }
+
+    // proves DU-13
+    #[tokio::test]
+    async fn a_backup_of_another_format_is_refused_and_nothing_is_moved() {
+        for (foreign, is_refused) in [("history", true), ("journal", true), ("neither", false)] {
+            let (backup, data) = (backup_with(foreign).await, TempDir::new().unwrap());
+            std::fs::write(data.path().join(data_dir::HISTORY[0]), "kept").unwrap();
+            let (from, dir) = (backup.path().to_owned(), dir_of(&data));
+
+            let restoring = move || restore(&from, &dir, Replace::Aside);
+            let restored = tokio::task::spawn_blocking(restoring).await.unwrap();
+
+            let refusal = restored.err().map(|error| (error.code, error.message));
+            let kept = std::fs::read(data.path().join(data_dir::HISTORY[0])).unwrap();
+            assert_eq!(kept == b"kept", is_refused, "{foreign}");
+            assert!(!data.path().join(STAGED).exists(), "{foreign}");
+            match refusal {
+                Some((code, why)) => {
+                    assert_eq!(code, Code::BackupUnusable, "{why}");
+                    assert!(why.contains("format 1") && is_refused, "{foreign}: {why}");
+                }
+                None => assert!(!is_refused, "{foreign}"),
+            }
+        }
+    }
 }
