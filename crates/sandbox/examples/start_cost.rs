@@ -65,10 +65,7 @@ fn main() -> io::Result<()> {
     std::fs::remove_dir(&workspace)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the time is what is measured"
-)]
+#[expect(clippy::disallowed_methods, reason = "the time is what is measured")]
 fn first_output(cages: &Cages, job: Job) -> io::Result<Duration> {
     let begun = Instant::now();
     let mut first = None;

@@ -57,7 +57,7 @@ pub(super) const TOOLCHAINS: [Toolchain; 12] = [
         "PYENV_ROOT",
         ".pyenv",
         "bin libexec plugins shims version versions",
-        "versions/* versions/*/envs/* versions/*/etc versions/*/lib/*/distutils",
+        "versions/* versions/*/envs/* versions/*/etc versions/*/lib/python*/distutils",
         ".git plugins/*/.git",
     ]),
     toolchain([
@@ -106,13 +106,13 @@ const KINDS: &str = ".bunfig.toml .condarc .env .gemrc .git-credentials .gitconf
 /// Settings of a toolchain that builds need: they are shown without what is secret.
 const REDUCED: [&str; 2] = ["config.toml", "config"];
 
-/// Files of a repository in which addresses are, some with a password; and what is shown empty then.
+/// What of a repository is shown empty, if this file has an address with a password.
 const OF_GIT: [(&str, &str); 5] = [
     ("config", "config"),
     ("config.worktree", "config.worktree"),
     ("FETCH_HEAD", "FETCH_HEAD"),
     ("packed-refs", "packed-refs"),
-    ("logs/HEAD", "logs"),
+    ("logs", "logs/HEAD"),
 ];
 
 /// What the name of a secret has in it.
@@ -182,27 +182,42 @@ impl Secrets {
                 found.push(Masked { path, shown });
             }
         };
-        let mut folders = expand(Path::new("/"), OF_THE_MACHINE, &list);
+        let kinds = |folder: &Path| {
+            let names = list(folder);
+            let names = names
+                .iter()
+                .filter(|name| KINDS.split_whitespace().any(|kind| name == &kind));
+            names.map(|name| folder.join(name)).collect::<Vec<_>>()
+        };
+        for folder in expand(Path::new("/"), OF_THE_MACHINE, &list) {
+            for path in kinds(&folder) {
+                // Every user of the machine can read it, and a mount costs time.
+                if let Some(shown) = self.instead(&path, emptied) {
+                    add(path, shown);
+                }
+            }
+        }
         for (toolchain, home) in &self.homes {
-            folders.push(home.clone());
-            folders.extend(expand(home, toolchain.settings, &list));
             for path in REDUCED.iter().map(|name| home.join(name)) {
                 if let Some(shown) = self.instead(&path, reduced) {
                     add(path, shown);
                 }
             }
+            let folders = expand(home, toolchain.settings, &list).into_iter();
+            for path in folders
+                .chain([home.clone()])
+                .flat_map(|folder| kinds(&folder))
+            {
+                add(path, String::new());
+            }
             for repository in expand(home, toolchain.repositories, &list) {
-                for (file, hidden) in OF_GIT {
-                    if let Some(shown) = self.instead(&repository.join(file), emptied) {
+                let names = list(&repository);
+                for (hidden, file) in OF_GIT {
+                    if names.iter().any(|name| name == hidden)
+                        && let Some(shown) = self.instead(&repository.join(file), emptied)
+                    {
                         add(repository.join(hidden), shown);
                     }
-                }
-            }
-        }
-        for folder in folders {
-            for name in list(&folder).iter() {
-                if KINDS.split_whitespace().any(|kind| name == kind) {
-                    add(folder.join(name), String::new());
                 }
             }
         }

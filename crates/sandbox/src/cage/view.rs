@@ -218,7 +218,9 @@ impl Builder<'_> {
             if self.is_shown(home) {
                 self.view.closed.push((home.clone(), shown));
             } else {
-                shown.iter().for_each(|path| self.read(path));
+                for path in &shown {
+                    self.read(path);
+                }
             }
         }
     }

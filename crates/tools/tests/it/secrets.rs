@@ -34,7 +34,12 @@ async fn no_tool_shows_a_secret_of_a_toolchain() {
     let yard = yard.commanding_in(&data, RecorderBounds::default());
     // Without a sandbox a command has this folder of the machine.
     let sandbox = json!({"command": "ls -d /var/log"});
-    if yard.call("exec", sandbox).await.text.starts_with("exit code 0") {
+    if yard
+        .call("exec", sandbox)
+        .await
+        .text
+        .starts_with("exit code 0")
+    {
         println!("not provable here: no sandbox");
         return;
     }
