@@ -154,6 +154,8 @@ pub fn toolchain_variables() -> impl Iterator<Item = &'static str> {
 pub(super) struct Secrets {
     homes: Vec<(&'static Toolchain, PathBuf)>,
     names: Remembered<Arc<[OsString]>>,
+    /// The names of [`KINDS`] in a folder.
+    kinds: Remembered<Arc<[OsString]>>,
     /// What is shown in the place of a file; `None` for one that is shown as it is.
     instead: Remembered<Option<String>>,
 }
@@ -183,11 +185,9 @@ impl Secrets {
             }
         };
         let kinds = |folder: &Path| {
-            let names = list(folder);
-            let names = names
-                .iter()
-                .filter(|name| KINDS.split_whitespace().any(|kind| name == &kind));
-            names.map(|name| folder.join(name)).collect::<Vec<_>>()
+            let names = self.kinds.get(folder, |_| of_kinds(folder));
+            let paths = names.iter().flat_map(|names| names.iter());
+            paths.map(|name| folder.join(name)).collect::<Vec<_>>()
         };
         for folder in expand(Path::new("/"), OF_THE_MACHINE, &list) {
             for path in kinds(&folder) {
@@ -273,6 +273,12 @@ impl<T: Clone> Remembered<T> {
 fn list(folder: &Path) -> Vec<OsString> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).collect()
+}
+
+/// The names of [`KINDS`] in a folder.
+fn of_kinds(folder: &Path) -> Arc<[OsString]> {
+    let is_one = |name: &OsString| KINDS.split_whitespace().any(|kind| name == kind);
+    list(folder).into_iter().filter(is_one).collect()
 }
 
 /// The paths below a folder that patterns fit; those without a `*` need not exist.
