@@ -121,7 +121,7 @@ impl Session {
         self.row.updated_at = self.row.updated_at.max(now);
         match change {
             Change::Open(Opened { model, route, .. }) => {
-                (self.row.model, self.row.route) = (model, route)
+                (self.row.model, self.row.route) = (model, route);
             }
             Change::Set {
                 model,

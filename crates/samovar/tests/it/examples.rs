@@ -35,8 +35,7 @@ async fn cinema() -> (Program, Serving) {
 
 /// Lets an example book, as a reader types it.
 async fn book(agent: Command, program: &Program, server: &Serving) -> Finished {
-    let booked = run(agent, program, server).await.exits(0);
-    booked
+    run(agent, program, server).await.exits(0)
 }
 
 /// Runs an example until it ends.

@@ -77,8 +77,10 @@ pub struct AgentModelInfo {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentModelParams {
     /// The sampling temperature; by default the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
     /// The most tokens in one answer; by default the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }
 
