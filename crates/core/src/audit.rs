@@ -18,6 +18,10 @@ use crate::words;
 /// Maximum length of each text in a record, in characters; the rest is cut.
 pub const MAX_AUDIT_CHARS: usize = 200;
 
+/// The key, in the data of a command's outcome, of the trusted names that had something of a command's at
+/// its end, or what may have been one's.
+pub const PUT_ASIDE: &str = "putAside";
+
 words! {
     /// What was decided or happened.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +38,8 @@ words! {
         CallStarted = "call_started",
         /// A call has its outcome, or was denied by the policy.
         CallClosed = "call_closed",
+        /// A start put aside what had a trusted name when a command was cut short by a kill.
+        PutAside = "put_aside",
         /// An approval rule was made.
         RuleMade = "rule_made",
         /// An approval rule was revoked.
@@ -84,7 +90,8 @@ pub struct Decision {
     pub rule: Option<String>,
     /// How the call ended.
     pub result: Option<Status>,
-    /// What it is about, if that is no call: the name of a token, a rule, an agent.
+    /// What it is about, if that is no call: the name of a token, a rule, an agent. Of a command: the
+    /// trusted names of [`PUT_ASIDE`].
     pub about: Option<String>,
 }
 
@@ -202,7 +209,7 @@ pub struct Record {
     /// How the call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Status>,
-    /// What it is about, if that is no call.
+    /// What it is about, if that is no call; of a command, what was put aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }

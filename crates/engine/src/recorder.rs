@@ -7,15 +7,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use samovar_core::approval::{Answer, EXPIRED};
-use samovar_core::audit::{AuditedCall, Decision, What};
+use samovar_core::audit::{AuditedCall, Decision, PUT_ASIDE, What};
 use samovar_core::event::Group;
-use samovar_core::{Approval, CallId, Event, Grounds, Kind, Part, SessionId, Status, TurnId};
+use samovar_core::{
+    Approval, CallId, Event, Grounds, Kind, Outcome, Part, SessionId, Status, TurnId,
+};
+use serde_json::Value;
 
 use crate::gate;
 
 #[cfg(test)]
 mod tests;
 
+/// The tool that runs commands.
+const EXEC: &str = "exec";
 /// Who decided where no person did.
 const POLICY: &str = "policy";
 /// Who decided about a call that a person had approved.
@@ -144,6 +149,7 @@ impl Recorder {
             tool: Some(name.clone()),
             args: is_denied.then(|| args_of(before, call)).flatten(),
             result: Some(outcome.status),
+            about: put_aside(name, outcome),
             ..made(session, event, (What::CallClosed, who, call))
         };
         match (is_recorded, is_denied) {
@@ -153,7 +159,8 @@ impl Recorder {
                 rule: configured(&outcome.text).or_else(|| self.level(turn)),
                 ..closed
             }),
-            (false, false) => None,
+            // A command that only reads can change what is trusted where there is no mount on it.
+            (false, false) => closed.about.is_some().then_some(closed),
         }
     }
 
@@ -217,6 +224,14 @@ fn decided(answer: &Answer) -> What {
         (false, EXPIRED) => What::CallExpired,
         (false, _) => What::CallRefused,
     }
+}
+
+/// The trusted names that a command, or somebody while it ran, had changed.
+fn put_aside(tool: &str, outcome: &Outcome) -> Option<String> {
+    let data = outcome.data.as_ref().filter(|_| tool == EXEC)?;
+    let names = data.get(PUT_ASIDE)?.as_array()?;
+    let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+    Some(format!("put aside: {}", names.join(", ")))
 }
 
 /// The hash of a call's arguments, if its message is among these events.

@@ -1,6 +1,8 @@
 //! The cage: a command runs in it and reaches the workspace, programs, and nothing else (TL-6).
 
+mod git_config;
 mod helper;
+mod kept;
 mod landlock;
 mod mounts;
 mod orphans;
@@ -33,13 +35,13 @@ pub use orphans::{CALL_ID, end_orphans};
 pub use plan::{Ended, Home, Level, Limits, Step};
 pub use shortage::Shortage;
 pub use toolchains::toolchain_variables;
-pub use trusted::{PutAside, put_aside_after_kill};
+pub use trusted::{Moved, PutAside, put_aside_after_kill};
 
 use orphans::{Mark, Marks};
 use plan::{Plan, View};
 use starter::{Started, Starter};
 use toolchains::Secrets;
-use trusted::Missing;
+use trusted::Trusted;
 use view::Homes;
 
 /// How often it is looked at whether a dropped command has ended its processes itself, and how long
@@ -76,7 +78,7 @@ pub struct CageSettings {
     pub kept: Vec<PathBuf>,
     /// A file on which each cage holds a shared lock; it must exist.
     pub lock: Option<PathBuf>,
-    /// A file in which it is noted, while commands run, which names of `kept` are missing; for
+    /// A file that is there while commands run; what `kept` had when they began is in one beside it. For
     /// [`put_aside_after_kill`].
     pub note: Option<PathBuf>,
     /// The program that becomes the cage; `None` for this one, which calls [`be_cage_if_asked`].
@@ -118,7 +120,7 @@ pub struct Cages {
     filters: [Vec<u8>; 2],
     /// Where toolchains are.
     variables: Vec<(String, String)>,
-    missing: Arc<Missing>,
+    trusted: Arc<Trusted>,
     starter: Starter,
     /// The calls of commands that no namespace holds.
     marks: Option<Arc<Marks>>,
@@ -132,13 +134,13 @@ pub struct Running {
     temp: Option<TempDir>,
     /// Whether this server asked for its end.
     is_stopped: Arc<AtomicBool>,
-    /// Dropped when all of its processes have ended.
-    made: Made,
+    /// Dropped when all of its processes have ended. A command that cannot write has none.
+    made: Option<Made>,
     /// Dropped then, too.
     mark: Option<Mark>,
 }
 
-/// How a command ended, and what was put aside then: it had made names that the server trusts.
+/// How a command ended, and what was put aside then: it was under names that the server trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finish {
     /// How it ended.
@@ -147,24 +149,30 @@ pub struct Finish {
     pub aside: PutAside,
 }
 
-/// Puts aside what a command made of trusted names that were missing, at the latest when it is dropped.
+/// Puts aside what a command made of trusted names, at the latest when it is dropped.
 #[derive(Debug)]
 struct Made {
-    of: Arc<Missing>,
+    of: Arc<Trusted>,
     is_done: bool,
 }
 
 impl Made {
-    fn put_aside(&mut self) -> PutAside {
+    /// `stood` are the names on which its mounts stood.
+    fn put_aside(mut self, ended: &Ended, stood: &[PathBuf]) -> PutAside {
         self.is_done = true;
-        self.of.end()
+        // What fails at its beginning may have begun.
+        if matches!(ended, Ended::Failed { step, .. } if *step != Step::Begin) {
+            self.of.never_began();
+            return PutAside::default();
+        }
+        self.of.end(stood)
     }
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
         if !self.is_done {
-            self.put_aside();
+            self.of.end(&[]);
         }
     }
 }
@@ -202,7 +210,10 @@ impl Cages {
                 Level::Landlock | Level::Off => settings.lock.clone().map(Marks::new),
             },
             workspace_id: (found.dev(), found.ino()),
-            missing: Arc::new(Missing::new(&settings.workspace, settings.note.clone())?),
+            trusted: {
+                let (level, note) = (settings.level, settings.note.clone());
+                Arc::new(Trusted::new(&settings.workspace, level, note)?)
+            },
             settings,
             views: [reading, writing],
             filters,
@@ -231,10 +242,13 @@ impl Cages {
             (Some(marks), Some((_, call))) => Some(marks.add(call)?),
             (None, _) | (_, None) => None,
         };
-        self.missing.begin(&view.kept)?;
-        let made = Made {
-            of: self.missing.clone(),
-            is_done: false,
+        let made = match self.settings.level {
+            Level::Namespaces if !job.writes => None,
+            Level::Namespaces | Level::Landlock | Level::Off => {
+                self.trusted.begin(&view.kept)?;
+                let of = self.trusted.clone();
+                Some(Made { of, is_done: false })
+            }
         };
         let mut running = Running {
             process: self.starter.start(job.network)?,
@@ -412,8 +426,7 @@ impl Running {
             open = drained?.into_iter().flatten().collect();
         }
         self.process.child.wait()?;
-        let ended = told.split(|byte| *byte == b'\n').next();
-        let ended = ended.and_then(|line| serde_json::from_slice(line).ok());
+        let (ended, stood) = report(&told);
         let unheard = if self.is_stopped.load(Ordering::Relaxed) {
             Ended::Stopped
         } else {
@@ -423,10 +436,10 @@ impl Running {
         if let (Ended::Lost, Some(mark)) = (&ended, &mut self.mark) {
             mark.stay();
         }
-        Ok(Finish {
-            ended,
-            aside: self.made.put_aside(),
-        })
+        let made = self.made.take();
+        let aside = made.map(|made| made.put_aside(&ended, &stood));
+        let aside = aside.unwrap_or_default();
+        Ok(Finish { ended, aside })
     }
 
     fn pipe(&self, channel: Channel) -> &OwnedFd {
@@ -441,6 +454,35 @@ impl Running {
         let heard = self.process.control.read_to_end(told);
         !heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
+
+    /// Ends it and waits until it is gone.
+    fn end(&mut self) {
+        // Its init ends its processes.
+        let Started { child, control, .. } = &mut self.process;
+        let _gone = control.shutdown(Shutdown::Write);
+        for _ in 0..POLLS {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+        // The kernel takes down what it can with it; the other end is shut when that has begun.
+        if let Some(mark) = &mut self.mark {
+            mark.stay();
+        }
+        let _gone = child.kill();
+        let _gone = child.wait();
+        let _bounded = control.set_nonblocking(false);
+        let _bounded = control.set_read_timeout(Some(POLL * 1000));
+    }
+}
+
+/// What a cage has said at its end, as far as it came to that.
+fn report(told: &[u8]) -> (Option<Ended>, Vec<PathBuf>) {
+    let mut lines = told.split(|byte| *byte == b'\n');
+    let mut line = || lines.next().unwrap_or_default();
+    let ended = serde_json::from_slice(line()).ok();
+    (ended, serde_json::from_slice(line()).unwrap_or_default())
 }
 
 /// Hands over what is in a pipe; whether more may come.
@@ -459,24 +501,12 @@ fn drain(pipe: &OwnedFd, buffer: &mut [u8], mut written: impl FnMut(&[u8])) -> i
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Its init ends its processes.
-        let Started { child, control, .. } = &mut self.process;
-        let _gone = control.shutdown(Shutdown::Write);
-        for _ in 0..POLLS {
-            if !matches!(child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(POLL);
+        self.end();
+        let mut told = Vec::new();
+        self.hear(&mut told);
+        if let Some(made) = self.made.take() {
+            made.put_aside(&Ended::Stopped, &report(&told).1);
         }
-        // The kernel takes down what it can with it; the other end is shut when that has begun.
-        if let Some(mark) = &mut self.mark {
-            mark.stay();
-        }
-        let _gone = child.kill();
-        let _gone = child.wait();
-        let _bounded = control.set_nonblocking(false);
-        let _bounded = control.set_read_timeout(Some(POLL * 1000));
-        let _gone = control.read_to_end(&mut Vec::new());
     }
 }
 

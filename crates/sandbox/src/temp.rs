@@ -78,8 +78,17 @@ impl<'dir> TempFile<'dir> {
     ///
     /// # Errors
     /// [`Errno::EXIST`]: something has the name.
-    pub(crate) fn rename_new(mut self, name: &OsStr) -> io::Result<()> {
-        rename_new(self.dir, self.name.as_str(), name)?;
+    pub(crate) fn rename_new(self, name: &OsStr) -> io::Result<()> {
+        let dir = self.dir;
+        self.rename_by(|temp| rename_new(dir, temp, name))
+    }
+
+    /// Gives the file its real name in another way.
+    pub(crate) fn rename_by(
+        mut self,
+        rename: impl FnOnce(&str) -> io::Result<()>,
+    ) -> io::Result<()> {
+        rename(&self.name)?;
         self.is_renamed = true;
         Ok(())
     }
@@ -150,7 +159,8 @@ fn remove_dead(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     fs::unlinkat(dir, name, AtFlags::empty())
 }
 
-fn random_name() -> io::Result<String> {
+/// A name of an unfinished file.
+pub(crate) fn random_name() -> io::Result<String> {
     Ok(format!("{PREFIX}{}{SUFFIX}", random_hex()?))
 }
 

@@ -224,6 +224,7 @@ impl Opening {
         failpoint!("boot.serve.before");
         stores.ready();
         self.shared.api.note_start(&engine).await;
+        self.shared.api.note_put_aside(&self.files).await;
         self.shared.relaying.begin(&engine).await;
         self.shared.chatting.begin(&engine);
         unfinished::finish(&engine, &workspace).await;

@@ -8,7 +8,7 @@ use samovar_config::Sandbox;
 use samovar_sandbox::cage::{
     CageSettings, Cages, Level, Limits, end_orphans, put_aside_after_kill,
 };
-use samovar_sandbox::{DirLock, LockError, SmallFiles, wait_until_free};
+use samovar_sandbox::{DirLock, LockError, SmallFiles, Survival, wait_until_free};
 use samovar_tools::{
     ExecSettings, HomeStore, OutputStore, ReadOnly, Recorder, RecorderBounds, SeenFiles, Shell,
     UndoStore, Workspace,
@@ -20,11 +20,17 @@ use crate::folder;
 
 /// Held shared by each command that runs.
 const LOCK: &str = "exec.lock";
-/// What names of the workspace were missing when commands ran.
+/// Is there while commands run.
 const NOTE: &str = "exec.missing";
+/// What a start has put aside, until the audit has it.
+const ASIDE: &str = "exec.aside";
+/// Bytes of that, at most.
+const MAX_ASIDE_BYTES: u64 = 64 * 1024;
 /// Git files that can name programs, or lead to other git files.
-const OF_GIT: [&str; 5] = [
+const OF_GIT: [&str; 6] = [
     ".git/config",
+    // What a command writes into it, git makes the settings a moment later.
+    ".git/config.lock",
     ".git/hooks",
     ".git/commondir",
     ".git/config.worktree",
@@ -186,7 +192,30 @@ pub(crate) fn after_others(dir: &Path) -> Result<(), OpenError> {
     if ended > 0 || !is_done {
         tracing::warn!(ended, is_done, "processes of commands were left over");
     }
-    put_aside_after_kill(&dir.join(NOTE)).map_err(failed)
+    let aside = put_aside_after_kill(&dir.join(NOTE)).map_err(failed)?;
+    let names: Vec<_> = aside
+        .moved
+        .iter()
+        .map(|it| it.name.to_string_lossy())
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let files = SmallFiles::of(dir).map_err(failed)?;
+    let written = files.write(ASIDE, names.join(", ").as_bytes(), Survival::Crash);
+    written.map_err(failed)
+}
+
+/// The names of that, once the audit can have them.
+pub(crate) fn was_put_aside(files: &SmallFiles) -> Option<String> {
+    files.read(ASIDE, MAX_ASIDE_BYTES).ok()?
+}
+
+/// The audit has them.
+pub(crate) fn forget_put_aside(files: &SmallFiles) {
+    if let Err(error) = files.remove(ASIDE) {
+        tracing::warn!(%error, "the next start records again what this one put aside");
+    }
 }
 
 /// Does that before a configuration is read, which such a file may be. Nothing is done while a server

@@ -17,6 +17,7 @@ pub(crate) mod told;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -160,6 +161,8 @@ pub(crate) struct Recording {
     workspace: Arc<Workspace>,
     id: u64,
     git: Vec<Option<(u64, i64)>>,
+    /// What was put aside when the command ended.
+    aside: Vec<PathBuf>,
     is_over: bool,
 }
 
@@ -276,6 +279,7 @@ impl Recorder {
             workspace: workspace.clone(),
             id,
             git: git_state(workspace.jail()),
+            aside: Vec::new(),
             is_over: false,
         };
         (Some(recording), looked)
@@ -310,7 +314,7 @@ impl Recorder {
         Ok((id, looked))
     }
 
-    /// Records the folder after a command.
+    /// Records the folder after a command, but for what was put aside then: that may be the person's.
     fn end(&self, workspace: &Workspace, recording: &Recording) -> Recorded {
         let Some(undo) = workspace.undo() else {
             return Recorded::default();
@@ -321,6 +325,13 @@ impl Recorder {
         let mut was_recorded = false;
         if let Some(command) = known.running.iter_mut().find(|it| it.id == recording.id) {
             command.is_whole &= is_same;
+            let is_aside = |path: &str| {
+                recording
+                    .aside
+                    .iter()
+                    .any(|it| Path::new(path).starts_with(it))
+            };
+            command.changes.retain(|path, _| !is_aside(path));
             was_recorded = command.is_recorded;
         }
         let recorded = self.finish(undo, &mut known, recording.id, looked.is_ok());
@@ -477,7 +488,8 @@ impl Recording {
     }
 
     /// Ends it.
-    pub(crate) fn end(mut self) -> Recorded {
+    pub(crate) fn end(mut self, aside: Vec<PathBuf>) -> Recorded {
+        self.aside = aside;
         self.finish()
     }
 

@@ -167,6 +167,36 @@ fn what_has_an_effect_is_recorded_from_its_start_to_its_result_and_reading_is_no
     assert!(!text.contains("secret"), "{text}");
 }
 
+// proves TL-15, TL-18
+#[test]
+fn what_a_command_had_under_a_trusted_name_is_recorded_and_no_other_tool_can_say_so() {
+    for (name, started, about) in [
+        ("exec", true, Some("put aside: AGENTS.md, .git/config")),
+        // One that only reads had nothing to record.
+        ("exec", false, Some("put aside: AGENTS.md, .git/config")),
+        ("webhook", true, None),
+    ] {
+        let mut script = Script::new();
+        script.start(Approval::Auto);
+        let call = script.asks(name);
+        if started {
+            script.starts(&call);
+        }
+        let data = json!({"putAside": ["AGENTS.md", ".git/config"]});
+        script.add(Kind::CallClosed {
+            call,
+            name: name.to_owned(),
+            outcome: Outcome::new(Status::Done, "").with_data(data),
+        });
+        let decisions = Recorder::new(Approval::Auto).decisions(&session(), &script.events);
+        let closed = decisions.last().unwrap();
+        assert_eq!(
+            (closed.what, closed.about.as_deref()),
+            (What::CallClosed, about)
+        );
+    }
+}
+
 // proves TL-15
 #[test]
 fn a_call_that_is_denied_is_recorded_with_the_hash_of_what_it_asked_for() {

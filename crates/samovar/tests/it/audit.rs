@@ -24,7 +24,7 @@ async fn writing() -> (Program, ModelServer) {
     .await
 }
 
-async fn audit(program: &Program, args: &[&str]) -> (Option<i32>, Value) {
+pub(crate) async fn audit(program: &Program, args: &[&str]) -> (Option<i32>, Value) {
     let args = [&["audit"], args, &["--data-dir", "data", "--json"]].concat();
     let shown = program.run(args).await;
     let json = serde_json::from_str(&shown.stdout);

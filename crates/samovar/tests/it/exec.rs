@@ -14,6 +14,7 @@ use samovar_model_server::{Rule, When, call, say};
 use samovar_testkit::{EventStream, Program, Serving};
 use serde_json::{Value, json};
 
+use crate::audit::audit;
 use crate::setup::{last, program, with_model};
 
 const SERVE: [&str; 2] = ["--data-dir", "data"];
@@ -88,7 +89,7 @@ fn rows() -> Vec<Row<'static>> {
         (
             "rm AGENTS.md && echo x > AGENTS.md",
             json!({}),
-            "it is called AGENTS.md.from-exec-",
+            "the change is in AGENTS.md.from-exec-",
         ),
         (
             "echo x > .git/commondir; echo x > .git/config.worktree; mkdir .git/modules",
@@ -380,6 +381,7 @@ async fn a_command_dies_with_its_server_and_is_never_run_again() {
                    (setsid sleep 600 &); touch began; sleep 600; echo twice >> effects";
     let calls = call("exec", json!({ "command": command }));
     let (program, model) = with_model([Rule::from(calls), say("done").forever()]).await;
+    program.file("AGENTS.md", "old");
     let serve = [&SERVE[..], &["--approval", "auto"]].concat();
     let server = program.serve(&serve).await;
     server.ok("createSession", json!({"sessionId": "s"})).await;
@@ -388,15 +390,25 @@ async fn a_command_dies_with_its_server_and_is_never_run_again() {
     made(&program, "began").await;
     server.kill().await;
     drop(stream);
+    // Nobody can tell any more that this is not the command's.
+    program.file("saved", "new");
+    let at = |name: &str| program.folder().join(name);
+    fs::rename(at("saved"), at("AGENTS.md")).unwrap();
 
     let server = program.serve(&serve).await;
 
     // What the command made is not trusted by its name, and nothing of it lives.
-    let at = |name: &str| program.folder().join(name);
     for name in ["agents", "SOUL.md", "samovar.toml"] {
         assert!(!at(name).exists(), "{name}");
         assert!(is_aside(&program, name), "{name}");
     }
+    assert_eq!(fs::read_to_string(at("AGENTS.md")).unwrap(), "old");
+    assert!(is_aside(&program, "AGENTS.md"));
+    let (_, shown) = audit(&program, &["show"]).await;
+    let mut records = shown["items"].as_array().unwrap().iter();
+    let put_aside = records.find(|record| record["event"] == "put_aside");
+    let about = "samovar.toml, SOUL.md, AGENTS.md, agents";
+    assert_eq!(put_aside.unwrap()["about"], about);
     let folder = program.folder();
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let cwds = entries.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());

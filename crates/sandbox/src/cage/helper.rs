@@ -16,9 +16,11 @@ use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets, UnshareFlags};
 use seccompiler::{BpfProgram, BpfProgramRef};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::plan::{Ended, Failed, Level, Order, Plan, Step, at};
+use super::kept::Kept;
+use super::plan::{Ended, Failed, Level, Order, Plan, Report, Step, at};
 use super::seccomp;
 use super::watch::{self, Watched};
 use super::{landlock, mounts};
@@ -50,24 +52,25 @@ fn be_cage() -> u8 {
     };
     let mut control = UnixStream::from(control);
     // Standard input is the way to the server: a command has none of it.
-    let ended = match prepare(&control) {
-        Ok(Some(ended)) => ended,
+    let (ended, stood) = match prepare(&control) {
+        Ok(Some(report)) => report,
         Ok(None) => return 0,
-        Err(failed) => failed.ended(),
+        Err(failed) => (failed.ended(), Vec::new()),
     };
     tell(&mut control, &ended);
+    tell(&mut control, &stood);
     0
 }
 
-fn tell(control: &mut UnixStream, ended: &Ended) {
-    let mut line = serde_json::to_string(ended).unwrap_or_default();
+fn tell(control: &mut UnixStream, what: &impl Serialize) {
+    let mut line = serde_json::to_string(what).unwrap_or_default();
     line.push('\n');
     // Without a server there is no one to tell.
     let _gone = control.write_all(line.as_bytes());
 }
 
 /// `None` in the first process of two: the other one tells how it ended.
-fn prepare(control: &UnixStream) -> Result<Option<Ended>, Failed> {
+fn prepare(control: &UnixStream) -> Result<Option<Report>, Failed> {
     let mut reader = BufReader::new(control.take(MAX_PLAN_BYTES));
     let order: Order = read(&mut reader).map_err(at(Step::Begin))?;
     if order.level == Level::Namespaces {
@@ -153,7 +156,7 @@ fn live(
     lock: Option<&File>,
     control: &UnixStream,
     is_orphan: impl FnOnce() -> bool,
-) -> Result<Ended, Failed> {
+) -> Result<Report, Failed> {
     let (plan, filter) = read_plan(reader).map_err(at(Step::Begin))?;
     let (plan, filter) = (&plan, &filter[..]);
     if let Some(lock) = lock {
@@ -161,10 +164,14 @@ fn live(
     }
     // The next server may have looked for commands before there was a lock.
     if is_orphan() {
-        return Ok(Ended::Stopped);
+        return Ok((Ended::Stopped, Vec::new()));
     }
+    let mut kept = None;
     if plan.level == Level::Namespaces {
-        mounts::enter(plan)?;
+        let names = mounts::enter(plan)?;
+        if plan.writes {
+            kept = Some(Kept::of(names, &plan.workspace).map_err(at(Step::Proc))?);
+        }
         if !plan.network {
             kernel::start_loopback().map_err(at(Step::Loopback))?;
         }
@@ -191,7 +198,7 @@ fn live(
         }
         Some(child) => {
             drop((fails, null));
-            let watched = Watched::new(plan, child);
+            let watched = Watched::new(plan, child, kept);
             watch::until_it_ends(&watched, control, &failed).map_err(at(Step::Begin))
         }
     }

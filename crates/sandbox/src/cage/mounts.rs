@@ -51,8 +51,8 @@ pub(super) fn prepare() -> Result<(), Failed> {
     devices().map_err(about("/dev"))
 }
 
-/// Builds the root of the plan and makes it this process's.
-pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
+/// Builds the root of the plan and makes it this process's. Returns the trusted names with a mount.
+pub(super) fn enter(plan: &Plan) -> Result<Vec<PathBuf>, Failed> {
     // What the machine mounts from here on is not seen.
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount::mount_change("/", private)
@@ -88,8 +88,11 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
     for path in &plan.view.pinned {
         pin(path).map_err(about(path))?;
     }
+    let mut kept = Vec::new();
     for path in &plan.view.kept {
-        keep(path).map_err(about(path))?;
+        if keep(path).map_err(about(path))? {
+            kept.push(path.clone());
+        }
     }
     let is_layered = |path: &Path| plan.view.layered.iter().any(|it| path.starts_with(it));
     for it in masked().filter(|it| !is_layered(&it.path)) {
@@ -107,7 +110,8 @@ pub(super) fn enter(plan: &Plan) -> Result<(), Failed> {
         source,
         what: None,
     })?;
-    finish().map_err(about("/"))
+    finish().map_err(about("/"))?;
+    Ok(kept)
 }
 
 /// Options of a file system in memory of this size. A file takes memory of the kernel, too.
@@ -322,21 +326,22 @@ fn pin(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file or folder of the workspace read-only.
-fn keep(path: &Path) -> io::Result<()> {
+/// Makes a file or folder of the workspace read-only; whether it is there.
+fn keep(path: &Path) -> io::Result<bool> {
     let place = inside(path);
     match fs::symlink_metadata(&place) {
-        Ok(found) if found.is_symlink() => return Ok(()),
+        Ok(found) if found.is_symlink() => return Ok(false),
         Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         // Such as the `.git` of a worktree, a file which says where the rest is.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            return path.parent().map_or(Ok(()), keep);
+            return path.parent().map_or(Ok(false), keep);
         }
         Err(error) => return Err(error),
     }
     mount::mount_bind_recursive(&place, &place)?;
-    kernel::restrict_mount(&place, kernel::Restriction::ReadOnly, true)
+    kernel::restrict_mount(&place, kernel::Restriction::ReadOnly, true)?;
+    Ok(true)
 }
 
 /// Shows a folder empty, but for the home folder if that lies in it, or another text for a file.

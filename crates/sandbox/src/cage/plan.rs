@@ -197,11 +197,18 @@ pub enum Ended {
         /// The system's number of that.
         errno: i32,
     },
+    /// It was ended, because this, which the server trusts, was replaced, renamed or removed by somebody
+    /// else, so that no mount keeps it from the command any more.
+    Unkept(PathBuf),
     /// It was ended before it was done.
     Stopped,
     /// Its cage was killed before it said how, or processes of it do not end.
     Lost,
 }
+
+/// What a cage says at its end, a line each: how its command ended, and the trusted names whose mounts
+/// stood until nothing of it ran.
+pub(super) type Report = (Ended, Vec<PathBuf>);
 
 /// Why a step failed.
 #[derive(Debug)]

@@ -1,13 +1,20 @@
-//! Names that the server trusts and on which nothing can be mounted, because a workspace lacks them or
-//! has links there: what a command makes of them is not trusted (TL-18).
+//! What the server trusts of a workspace, before and after commands: what a command made of it, or what
+//! may be a command's, is not trusted (TL-18).
+//!
+//! A mount keeps a trusted file from a command as long as it stands, so a change is the person's then.
+//! Nothing can be mounted on a name that is missing or a link; the person's own work drops a mount; and
+//! without namespaces there is none. There it is put aside, and what was there is put back.
 //!
 //! Everything is done beneath the workspace, held open, so that no link of a command leads out of it.
 
-use std::ffi::OsString;
+mod place;
+mod was;
+
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,121 +22,201 @@ use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use self::place::{Place, reach};
+use self::was::{Budget, Was};
+use super::git_config;
+use super::plan::Level;
+use crate::small::{SmallFiles, Survival};
 use crate::sys;
-use crate::temp::random_hex;
 
-/// What such a file is called then, before something that no command guesses.
-const ASIDE: &str = "from-exec";
 /// How often a name is looked at that another command changes meanwhile.
 const ATTEMPTS: usize = 8;
+/// The settings of a repository, of which some may stay whoever made them.
+const GIT_CONFIG: &str = ".git/config";
+/// The folder with the programs that git runs by their names.
+const GIT_HOOKS: &str = ".git/hooks";
+/// How the files are called there that git runs for nothing.
+const SAMPLE: &[u8] = b".sample";
 
-/// What commands had made of names that the server trusts, relative to the workspace.
+/// What was put aside at the end of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutAside {
-    /// Where it is now.
-    pub moved: Vec<PathBuf>,
-    /// What could not be moved, and is still trusted by its name.
+    /// What is no more under its trusted name.
+    pub moved: Vec<Moved>,
+    /// Names that could not be given back what they had, relative to the workspace.
     pub stays: Vec<PathBuf>,
 }
 
-/// A name on which nothing can be mounted, relative to the workspace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Unmounted {
-    path: PathBuf,
-    /// Where it leads; `None` if it is missing.
-    link: Option<PathBuf>,
+/// What a command, or somebody meanwhile, had made of a trusted name. Paths are relative to the
+/// workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The name.
+    pub name: PathBuf,
+    /// Where it is now; `None` if the name was removed.
+    pub to: Option<PathBuf>,
+    /// Whether the name had something when commands began.
+    pub was_there: bool,
+    /// Whether it has that again.
+    pub is_back: bool,
 }
 
-/// The names that were missing when commands began, and a note of them on disk, so that a start after
-/// a kill knows.
+/// A trusted name, relative to the workspace, and what it had when commands began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Name {
+    path: PathBuf,
+    was: Was,
+}
+
+/// What is known of the mounts on trusted names.
+#[derive(Clone, Copy)]
+enum Stood<'a> {
+    /// These stood until the command had ended. A name is changed then by nobody but the person.
+    On(&'a [PathBuf]),
+    /// Each stood that is still the same file, because only another one can take its place there.
+    OnTheSame,
+}
+
+/// The trusted names, and a note of them on disk, so that a start after a kill knows.
 #[derive(Debug)]
-pub(super) struct Missing {
+pub(super) struct Trusted {
     workspace: PathBuf,
+    level: Level,
     root: OwnedFd,
     note: Option<PathBuf>,
     shared: Mutex<Shared>,
 }
 
-/// What the commands that run at once have in common: a name that was missing for the first is not
-/// trusted before the last has ended.
+/// What the commands that run at once have in common: what a name had when the first began is what it
+/// gets back, until the last has ended.
 #[derive(Debug, Default)]
 struct Shared {
     running: usize,
-    names: Vec<Unmounted>,
+    names: Vec<Name>,
+    /// Whether a name has not got back what it had.
+    is_owing: bool,
+    is_noted: bool,
 }
 
-impl Missing {
-    pub(super) fn new(workspace: &Path, note: Option<PathBuf>) -> io::Result<Self> {
+impl Trusted {
+    pub(super) fn new(workspace: &Path, level: Level, note: Option<PathBuf>) -> io::Result<Self> {
         Ok(Self {
             workspace: workspace.to_owned(),
+            level,
             root: open(workspace)?,
             note,
             shared: Mutex::default(),
         })
     }
 
-    /// Adds the names among `kept` that are missing or links. Called before each command.
+    /// Looks at the names. Called before each command.
     pub(super) fn begin(&self, kept: &[PathBuf]) -> io::Result<()> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = shared.running == 0 && !shared.is_owing;
+        let mut names = if is_first {
+            Vec::new()
+        } else {
+            shared.names.clone()
+        };
+        let mut budget = Budget::new();
         for path in kept {
             let path = path.strip_prefix(&self.workspace).unwrap_or(path);
-            let found = Unmounted::of(&self.root, path);
-            let is_known = |found: &Unmounted| shared.names.iter().any(|it| it.path == found.path);
-            if let Some(found) = found.filter(|found| !is_known(found)) {
-                shared.names.push(found);
+            if !names.iter().any(|it: &Name| path.starts_with(&it.path)) {
+                names.extend(Name::of(&self.root, path, &shared.names, &mut budget));
             }
         }
-        if let Some(note) = &self.note {
-            // A kill leaves the note of before or this one.
-            let unfinished = note.with_extension("new");
-            fs::write(
-                &unfinished,
-                serde_json::to_vec(&(&self.workspace, &shared.names))?,
-            )?;
-            fs::rename(unfinished, note)?;
+        if shared.names != names {
+            shared.names = names;
+            shared.is_noted = false;
         }
+        self.write_note(&mut shared)?;
         shared.running += 1;
         Ok(())
     }
 
-    /// Puts aside what commands made of the names. Called after each command.
-    pub(super) fn end(&self) -> PutAside {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let aside = put_aside(&self.root, &shared.names);
-        shared.running = shared.running.saturating_sub(1);
-        if shared.running == 0 && aside.stays.is_empty() {
-            shared.names.clear();
-            if let Some(note) = &self.note {
-                // A note that stays is read at the next start, which finds nothing to put aside.
-                let _stays = fs::remove_file(note);
-            }
+    /// What the names had stays on disk; that commands run is noted while they do.
+    fn write_note(&self, shared: &mut Shared) -> io::Result<()> {
+        let Some(note) = &self.note else {
+            return Ok(());
+        };
+        if !shared.is_noted {
+            let (folder, name) = list_of(note).ok_or(io::ErrorKind::InvalidInput)?;
+            let list = serde_json::to_vec(&(&self.workspace, self.level, &shared.names))?;
+            SmallFiles::of(folder)?.write(&name, &list, Survival::Writer)?;
+            shared.is_noted = true;
         }
+        fs::write(note, "")
+    }
+
+    /// Puts aside what is not the person's. Called after each command, with the names on which its
+    /// mounts stood until it had ended.
+    pub(super) fn end(&self, stood: &[PathBuf]) -> PutAside {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let aside = put_aside(&self.root, &shared.names, Stood::On(stood));
+        self.leave(&mut shared, !aside.stays.is_empty());
         aside
+    }
+
+    /// The same for a command that did not begin.
+    pub(super) fn never_began(&self) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_owing = shared.is_owing;
+        self.leave(&mut shared, is_owing);
+    }
+
+    fn leave(&self, shared: &mut Shared, is_owing: bool) {
+        shared.is_owing = is_owing;
+        shared.running = shared.running.saturating_sub(1);
+        if let Some(note) = self
+            .note
+            .as_ref()
+            .filter(|_| shared.running == 0 && !is_owing)
+        {
+            // A note that stays is read at the next start, which finds nothing to put aside.
+            let _stays = fs::remove_file(note);
+        }
     }
 }
 
-/// Puts aside what commands made that ran when a server was killed. Called before anything trusts such
-/// a name, when no cage lives any more.
+/// Where the list of names is kept for a note.
+fn list_of(note: &Path) -> Option<(&Path, String)> {
+    let name = Path::new(note.file_name()?).with_extension("trusted");
+    Some((note.parent()?, name.to_str()?.to_owned()))
+}
+
+/// Puts aside what commands made that ran when a server was killed; what that was. Called before anything
+/// trusts such a name, when no cage lives any more.
 ///
 /// # Errors
 /// The note cannot be read, or something cannot be moved.
-pub fn put_aside_after_kill(note: &Path) -> io::Result<()> {
-    let text = match fs::read(note) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        text => text?,
+pub fn put_aside_after_kill(note: &Path) -> io::Result<PutAside> {
+    let mut aside = PutAside::default();
+    if !note.try_exists()? {
+        return Ok(aside);
+    }
+    let list = list_of(note).map(|(folder, name)| fs::read(folder.join(name)));
+    let list = match list {
+        Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Some(Ok(list)) => list,
+        Some(Err(_)) | None => Vec::new(),
     };
-    let noted: Option<(PathBuf, Vec<Unmounted>)> = serde_json::from_slice(&text).ok();
-    if let Some((workspace, names)) = noted
+    let noted: Option<(PathBuf, Level, Vec<Name>)> = serde_json::from_slice(&list).ok();
+    if let Some((workspace, level, names)) = noted
         && let Ok(root) = open(&workspace)
     {
-        let aside = put_aside(&root, &names);
+        let stood = match level {
+            Level::Namespaces => Stood::OnTheSame,
+            Level::Landlock | Level::Off => Stood::On(&[]),
+        };
+        aside = put_aside(&root, &names, stood);
         if let Some(path) = aside.stays.first() {
             let path = workspace.join(path);
             let why = format!("move {} away, which a command made", path.display());
             return Err(io::Error::other(why));
         }
     }
-    fs::remove_file(note)
+    fs::remove_file(note)?;
+    Ok(aside)
 }
 
 fn open(workspace: &Path) -> io::Result<OwnedFd> {
@@ -137,18 +224,21 @@ fn open(workspace: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(workspace, flags, Mode::empty())?)
 }
 
-fn put_aside(root: &OwnedFd, names: &[Unmounted]) -> PutAside {
+fn put_aside(root: &OwnedFd, names: &[Name], stood: Stood<'_>) -> PutAside {
     let mut all = PutAside::default();
     for name in names {
-        let mut tries = (0..ATTEMPTS).map(|_| name.put_aside(root));
+        let mut tries = (0..ATTEMPTS).map(|_| name.settle(root, stood));
         match tries.find(Result::is_ok) {
-            Some(Ok(Some(aside))) => {
-                tracing::warn!(path = ?name.path, ?aside, "a command made what is trusted by its name; it was renamed");
-                all.moved.push(aside);
+            Some(Ok(Some(moved))) => {
+                tracing::warn!(
+                    ?moved,
+                    "what is trusted by its name may be a command's; it was put aside"
+                );
+                all.moved.push(moved);
             }
             Some(Ok(None) | Err(_)) => {}
             None => {
-                tracing::error!(path = ?name.path, "a command made what is trusted by its name, and it cannot be renamed");
+                tracing::error!(path = ?name.path, "what is trusted by its name may be a command's, and cannot be put aside");
                 all.stays.push(name.path.clone());
             }
         }
@@ -156,108 +246,130 @@ fn put_aside(root: &OwnedFd, names: &[Unmounted]) -> PutAside {
     all
 }
 
-/// What is at a path: its first part that is no folder, its last, or the first that is missing.
-struct Place {
-    dir: OwnedFd,
-    path: PathBuf,
-    is_there: bool,
-    /// Where it leads.
-    link: Option<PathBuf>,
-}
-
-impl Place {
-    fn of(root: &OwnedFd, path: &Path) -> rustix::io::Result<Self> {
-        let mut place = Self {
-            dir: sys::open_beneath(root, ".", sys::STAND)?,
-            path: PathBuf::new(),
-            is_there: false,
-            link: None,
-        };
-        let mut parts = path.components().peekable();
-        while let Some(part) = parts.next() {
-            place.path.push(part);
-            let dir = &place.dir;
-            let kind = match reach(dir, || sys::stat_in(dir, part)) {
-                Err(Errno::NOENT) => return Ok(place),
-                stat => sys::file_type(&stat?),
-            };
-            if kind == FileType::Symlink {
-                let link = rustix::fs::readlinkat(dir, part.as_os_str(), Vec::new())?;
-                place.link = Some(OsString::from_vec(link.into_bytes()).into());
-            }
-            if kind != FileType::Directory || parts.peek().is_none() {
-                place.is_there = true;
-                return Ok(place);
-            }
-            place.dir = reach(dir, || sys::open_beneath(dir, part, sys::STAND))?;
-        }
-        Ok(place)
-    }
-
-    /// Renames what is there; its new place. A file that cannot be renamed is removed.
-    fn move_aside(&self) -> rustix::io::Result<Option<PathBuf>> {
-        let mut new = self.path.clone().into_os_string();
-        new.push(format!(".{ASIDE}-{}", random_hex()?));
-        let new = PathBuf::from(new);
-        let (dir, name, to) = (&self.dir, self.path.file_name(), new.file_name());
-        let (Some(name), Some(to)) = (name, to) else {
-            return Err(Errno::INVAL);
-        };
-        match reach(dir, || rustix::fs::renameat(dir, name, dir, to)) {
-            Ok(()) => Ok(Some(new)),
-            Err(error) => {
-                let removed = rustix::fs::unlinkat(dir, name, AtFlags::empty());
-                removed.map(|()| None).map_err(|_| error)
-            }
-        }
-    }
-}
-
-/// Does what needs the rights of a folder, which a command may have taken from it.
-fn reach<T>(dir: &OwnedFd, act: impl Fn() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    match act() {
-        Err(Errno::ACCESS) => {
-            let mode = Mode::from_raw_mode(rustix::fs::fstat(dir)?.st_mode) | Mode::RWXU;
-            rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode)?;
-            act()
-        }
-        done => done,
-    }
-}
-
-impl Unmounted {
-    /// `None` for what can be mounted on.
-    fn of(root: &OwnedFd, path: &Path) -> Option<Self> {
+impl Name {
+    /// `None` for what cannot be looked at.
+    fn of(root: &OwnedFd, path: &Path, known: &[Self], budget: &mut Budget) -> Option<Self> {
         let place = Place::of(root, path).ok()?;
-        match (place.is_there, place.link) {
-            (false, _) => Some(Self {
-                path: path.to_owned(),
-                link: None,
-            }),
-            (true, Some(link)) => Some(Self {
-                path: place.path,
-                link: Some(link),
-            }),
-            (true, None) => None,
+        // A file or link in the place of a folder is what is trusted.
+        let path = if place.is_there { &place.path } else { path };
+        if place.path != path {
+            let (path, was) = (path.to_owned(), Was::Missing);
+            return Some(Self { path, was });
         }
+        let known = known.iter().find(|it| it.path == path).map(|it| &it.was);
+        let was = Was::of(&place.dir, place.name().ok()?, known, budget);
+        let path = path.to_owned();
+        Some(Self { path, was })
     }
 
-    /// Gives the name back what it was; the place of what was there, if that was something else.
-    fn put_aside(&self, root: &OwnedFd) -> rustix::io::Result<Option<PathBuf>> {
+    /// Gives the name back what it had, unless it has that, or what it has is the person's or harmless.
+    fn settle(&self, root: &OwnedFd, stood: Stood<'_>) -> rustix::io::Result<Option<Moved>> {
         let place = Place::of(root, &self.path)?;
         let is_itself = place.path == self.path;
-        if is_itself && place.is_there && place.link.is_some() && place.link == self.link {
+        if is_itself && self.was.is_same(&place.dir, place.name()?) {
             return Ok(None);
         }
-        let aside = if place.is_there {
-            place.move_aside()?
+        if !place.is_there && self.was == Was::Missing {
+            return Ok(None);
+        }
+        if is_itself && (self.is_persons(&place, stood) || self.is_harmless(&place)) {
+            return Ok(None);
+        }
+        let to = if place.is_there {
+            Some(self.move_aside(&place)?)
         } else {
             None
         };
-        if let (Some(target), true, Some(name)) = (&self.link, is_itself, self.path.file_name()) {
-            // A name that cannot be given back is missing, and trusted by no one.
-            let _missing = rustix::fs::symlinkat(target, &place.dir, name);
+        let restored = self.restore(place, to.as_deref());
+        let was_there = self.was != Was::Missing;
+        let is_back = was_there && restored.is_ok();
+        if let Err(error) = restored {
+            tracing::warn!(path = ?self.path, %error, "what a trusted name had is not there again");
         }
-        Ok(aside)
+        let (name, to) = (
+            self.path.clone(),
+            to.filter(|to| !to.as_os_str().is_empty()),
+        );
+        Ok(Some(Moved {
+            name,
+            to,
+            was_there,
+            is_back,
+        }))
     }
+
+    /// Renames what is there; its new place. What a command made of nothing, and what cannot be renamed,
+    /// is removed.
+    fn move_aside(&self, place: &Place) -> rustix::io::Result<PathBuf> {
+        place.move_aside().or_else(|error| match self.was {
+            Was::Missing | Was::Link(_) => {
+                let removed = rustix::fs::unlinkat(&place.dir, place.name()?, AtFlags::empty());
+                removed.map(|()| PathBuf::new()).map_err(|_| error)
+            }
+            _ => Err(error),
+        })
+    }
+
+    fn restore(&self, place: Place, aside: Option<&Path>) -> rustix::io::Result<()> {
+        if self.was == Was::Missing {
+            return Ok(());
+        }
+        let aside = aside.filter(|_| place.path == self.path);
+        let place = place.make(&self.path)?;
+        let aside = aside.and_then(Path::file_name);
+        let aside = aside.map(|name| (&place.dir, name));
+        self.was.restore(&place.dir, place.name()?, aside)
+    }
+
+    /// Whether nobody but the person can have changed it: a mount kept it from the command.
+    fn is_persons(&self, place: &Place, stood: Stood<'_>) -> bool {
+        let Ok(name) = place.name() else {
+            return false;
+        };
+        let stood = match stood {
+            Stood::On(names) => names.iter().any(|it| it.starts_with(&self.path)),
+            Stood::OnTheSame => self.was.is_itself(&place.dir, name),
+        };
+        // A further name of a file has no mount.
+        stood && !was::is_linked(&place.dir, name, 0)
+    }
+
+    /// Whether git runs nothing because of it that it did not run before.
+    fn is_harmless(&self, place: &Place) -> bool {
+        let Ok(name) = place.name() else {
+            return false;
+        };
+        if self.path.ends_with(GIT_CONFIG) {
+            let old = match &self.was {
+                Was::Missing => Some(&[][..]),
+                Was::File { text, .. } => Some(&text.0[..]),
+                _ => None,
+            };
+            let new = was::text_of(&place.dir, name);
+            let new = new.ok().filter(|(stat, _)| sys::links(stat) == 1);
+            return old
+                .zip(new)
+                .is_some_and(|(old, (_, new))| git_config::runs_no_more(old, &new));
+        }
+        self.path.ends_with(GIT_HOOKS) && self.was == Was::Missing && has_samples(place, name)
+    }
+}
+
+/// Whether a folder has nothing but files that git runs for nothing, as `git init` makes it.
+fn has_samples(place: &Place, name: &OsStr) -> bool {
+    let samples = || {
+        let held = reach(&place.dir, || {
+            sys::open_beneath(&place.dir, name, sys::LIST)
+        })?;
+        for name in was::names(&held)? {
+            let stat = sys::stat_in(&held, &name)?;
+            let is_sample = name.as_bytes().ends_with(SAMPLE);
+            if !is_sample || sys::file_type(&stat) != FileType::RegularFile || sys::links(&stat) > 1
+            {
+                return Err(Errno::INVAL);
+            }
+        }
+        Ok(())
+    };
+    samples().is_ok()
 }

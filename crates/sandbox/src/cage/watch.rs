@@ -9,10 +9,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, wait, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, pidfd_open,
+    wait, waitpid,
 };
 
-use super::plan::{Ended, Level, Plan};
+use super::kept::Kept;
+use super::plan::{Ended, Level, Plan, Report};
 
 /// How often what a command takes is counted; less often where its processes are found among all.
 const TICK: Duration = Duration::from_millis(50);
@@ -27,6 +29,8 @@ pub(super) struct Watched {
     processes: u64,
     /// Whether every process that is seen is the command's.
     is_alone: bool,
+    /// What keeps trusted files from it, if it may write and there are such mounts.
+    kept: Option<Kept>,
 }
 
 /// What its processes take.
@@ -37,9 +41,10 @@ struct Taken {
 }
 
 impl Watched {
-    pub(super) fn new(plan: &Plan, child: Pid) -> Self {
+    pub(super) fn new(plan: &Plan, child: Pid, kept: Option<Kept>) -> Self {
         Self {
             child,
+            kept,
             memory: plan.limits.memory,
             processes: plan.limits.processes,
             is_alone: plan.level == Level::Namespaces,
@@ -94,7 +99,9 @@ impl Watched {
     /// Ends every process of the command; returns whether all of them are gone.
     fn end(&self) -> bool {
         if self.is_alone {
-            // They end with this process, which is their first.
+            // Of a group of number 1 this means every process but this one, which is the first.
+            let _none = kill_process_group(Pid::INIT, Signal::KILL);
+            while !matches!(wait(WaitOptions::empty()), Err(error) if error != Errno::INTR) {}
             return true;
         }
         for _ in 0..MAX_ROUNDS {
@@ -150,7 +157,7 @@ pub(super) fn until_it_ends(
     watched: &Watched,
     control: &UnixStream,
     failed: &UnixStream,
-) -> io::Result<Ended> {
+) -> io::Result<Report> {
     let process = pidfd_open(watched.child, PidfdFlags::empty())?;
     let tick = if watched.is_alone {
         TICK
@@ -158,33 +165,45 @@ pub(super) fn until_it_ends(
         TICK_AMONG_ALL
     };
     let tick = Timespec::try_from(tick).map_err(io::Error::other)?;
+    let table = watched.kept.as_ref().map(Kept::table);
     let ended = loop {
         let mut watching = [
             PollFd::new(&process, PollFlags::IN),
             PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(table.unwrap_or(control.as_fd()), PollFlags::PRI),
         ];
         match poll(&mut watching, Some(&tick)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [process, control] = watching;
+        let [process, control, _] = watching;
         if !control.revents().is_empty() {
             break Ended::Stopped;
         }
         if let Some(status) = reap(watched.child, !process.revents().is_empty()) {
             break status;
         }
+        // The table tells of no mount that was moved with its file.
+        if let Some(lost) = watched.kept.as_ref().and_then(Kept::lost) {
+            break Ended::Unkept(lost);
+        }
         if let Some(excess) = watched.excess() {
             break excess;
         }
     };
     if !watched.end() {
-        return Ok(Ended::Lost);
+        return Ok((Ended::Lost, Vec::new()));
     }
+    // Only now does nothing run that could change them.
+    let stood = watched
+        .kept
+        .as_ref()
+        .map(Kept::standing)
+        .unwrap_or_default();
     let mut line = String::new();
     failed.set_nonblocking(true)?;
     let _none = BufReader::new(failed).read_line(&mut line);
-    Ok(serde_json::from_str(&line).unwrap_or(ended))
+    Ok((serde_json::from_str(&line).unwrap_or(ended), stood))
 }
 
 /// Takes in what has ended; how the command did, if it has.

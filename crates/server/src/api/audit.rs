@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use samovar_core::audit::{AuditedCall, Decision, What};
 use samovar_core::{Approval, CallId, Clock, Effect, Error, Outcome, Sender};
 use samovar_engine::{Engine, args_hash, not_recorded};
+use samovar_sandbox::SmallFiles;
 use samovar_stores::audit::{AuditLog, Problem, ProblemKind, RecordQuery};
 use samovar_wire::api::{
     AuditPage, AuditParams, AuditProblem, AuditRecord, AuditVerdict, AuditVerifyParams, BASE_PATH,
@@ -16,6 +17,7 @@ use super::state::{Call, Endpoint, State};
 use crate::clock::{SystemClock, UuidV7};
 use crate::endpoint::Verb;
 use crate::reply::fitting;
+use crate::shell;
 use crate::tokens::Scope;
 
 /// Records that are shown at once: by default, and at most.
@@ -122,6 +124,18 @@ impl State {
     /// Records the start of a run that runs turns.
     pub(crate) async fn note_start(&self, engine: &Engine) {
         self.note_run(What::ServerStarted, engine).await;
+    }
+
+    /// Records what this start has put aside of a command that a kill had cut short.
+    pub(crate) async fn note_put_aside(&self, files: &SmallFiles) {
+        let Some(names) = shell::was_put_aside(files) else {
+            return;
+        };
+        let note = Decision::new(What::PutAside, "policy", SystemClock.now()).about(names);
+        match self.record(note).await {
+            Ok(()) => shell::forget_put_aside(files),
+            Err(error) => tracing::error!(%error, "the audit lacks what was put aside"),
+        }
     }
 
     /// Records its stop, once.

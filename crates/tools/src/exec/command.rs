@@ -77,7 +77,10 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
         let finish = ended.map_err(|error| error.to_string());
         // Also where no caller waits for it: the turn can be taken back.
         let recorded = match recording {
-            Some(recording) => recording.end(),
+            Some(recording) => {
+                let moved = finish.iter().flat_map(|it| &it.aside.moved);
+                recording.end(moved.filter_map(|it| it.to.clone()).collect())
+            }
             None => Recorded::default(),
         };
         (finish, written, recorded)

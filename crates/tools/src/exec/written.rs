@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use samovar_core::audit::PUT_ASIDE;
 use samovar_core::{Outcome, Status};
+use samovar_locale as locale;
 use samovar_sandbox::cage::{Channel, Ended, Finish, PutAside, Step};
 use serde_json::json;
 
@@ -59,17 +61,22 @@ impl Written {
             text = format!("{text}\n{}", git::GUARD);
         }
         text.push_str(&told_of(aside));
+        let names = aside.moved.iter().map(|it| &it.name).chain(&aside.stays);
+        let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
         let code = match ended {
             Ended::Exited(code) => Some(*code),
             _ => None,
         };
-        let data = json!({
+        let mut data = json!({
             "exitCode": code,
             "timedOut": late.is_some(),
             "stdout": stdout,
             "stderr": stderr,
             "output": kept.map(|(name, _)| name),
         });
+        if let Some(data) = data.as_object_mut().filter(|_| !names.is_empty()) {
+            data.insert(PUT_ASIDE.to_owned(), json!(names));
+        }
         Outcome::new(status, text).with_data(data)
     }
 }
@@ -90,6 +97,7 @@ fn head(ended: &Ended, late: Option<Duration>) -> (Status, String) {
         (Ended::Signalled(signal), None) => failed(&format!("ended by signal {signal}")),
         (Ended::Memory, None) => failed("ended: it used too much memory"),
         (Ended::Processes, None) => failed("ended: it started too many processes"),
+        (Ended::Unkept(name), None) => failed(&locale::exec::unkept(name.display())),
         (Ended::Stopped, None) => {
             let why = "ended, because it was cancelled";
             (Status::Cancelled, why.to_owned())
@@ -108,18 +116,26 @@ fn unstarted(step: Step, why: &str) -> String {
 
 /// What became of names that the server trusts.
 fn told_of(aside: &PutAside) -> String {
-    let moved = aside.moved.iter().map(|path| {
-        let name = path.display();
-        format!("\n[the server trusts a file of that name, so it is called {name} now]")
+    let moved = aside.moved.iter().map(|moved| {
+        let name = moved.name.display();
+        let to = moved.to.as_ref().map(|to| to.display());
+        match (to, moved.is_back, moved.was_there) {
+            (Some(to), true, _) => locale::exec::put_back(name, to),
+            (None, true, _) => locale::exec::removed_put_back(name),
+            (Some(to), false, true) => locale::exec::not_put_back(name, to),
+            (None, false, true) => locale::exec::removed_not_put_back(name),
+            (Some(to), false, false) => locale::exec::put_aside(to),
+            (None, false, false) => locale::exec::removed(name),
+        }
     });
-    let stays = aside.stays.iter().map(|path| {
-        let name = path.display();
-        format!(
-            "\n[the server trusts a file of the name {name}, which this command made and which \
-             cannot be renamed: tell the person to remove it]"
-        )
-    });
-    moved.chain(stays).collect()
+    let stays = aside
+        .stays
+        .iter()
+        .map(|name| locale::exec::stays(name.display()));
+    moved
+        .chain(stays)
+        .map(|line| format!("\n[{line}]"))
+        .collect()
 }
 
 pub(super) fn unknown(why: &str) -> Outcome {

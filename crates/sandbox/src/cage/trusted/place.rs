@@ -1,0 +1,113 @@
+//! Where a name of the workspace leads, without following a link of a command.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode};
+use rustix::io::Errno;
+
+use crate::sys;
+use crate::temp::{random_hex, rename_new};
+
+/// What such a file is called then, before something that no command guesses.
+const ASIDE: &str = "from-exec";
+
+/// What is at a path: its first part that is no folder, its last, or the first that is missing.
+pub(super) struct Place {
+    pub(super) dir: OwnedFd,
+    pub(super) path: PathBuf,
+    pub(super) is_there: bool,
+    /// Where it leads.
+    pub(super) link: Option<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn of(root: &OwnedFd, path: &Path) -> rustix::io::Result<Self> {
+        let mut place = Self {
+            dir: sys::open_beneath(root, ".", sys::STAND)?,
+            path: PathBuf::new(),
+            is_there: false,
+            link: None,
+        };
+        let mut parts = path.components().peekable();
+        while let Some(part) = parts.next() {
+            place.path.push(part);
+            let dir = &place.dir;
+            let kind = match reach(dir, || sys::stat_in(dir, part)) {
+                Err(Errno::NOENT) => return Ok(place),
+                stat => sys::file_type(&stat?),
+            };
+            if kind == FileType::Symlink {
+                let link = rustix::fs::readlinkat(dir, part.as_os_str(), Vec::new())?;
+                place.link = Some(OsString::from_vec(link.into_bytes()).into());
+            }
+            if kind != FileType::Directory || parts.peek().is_none() {
+                place.is_there = true;
+                return Ok(place);
+            }
+            place.dir = reach(dir, || sys::open_beneath(dir, part, sys::STAND))?;
+        }
+        Ok(place)
+    }
+
+    /// The last part of its path.
+    pub(super) fn name(&self) -> rustix::io::Result<&OsStr> {
+        self.path.file_name().ok_or(Errno::INVAL)
+    }
+
+    /// Renames what is there; its new place.
+    pub(super) fn move_aside(&self) -> rustix::io::Result<PathBuf> {
+        let mut new = self.path.clone().into_os_string();
+        new.push(format!(".{ASIDE}-{}", random_hex()?));
+        let new = PathBuf::from(new);
+        let (dir, name, to) = (&self.dir, self.name()?, new.file_name());
+        let to = to.ok_or(Errno::INVAL)?;
+        reach(dir, || rustix::fs::renameat(dir, name, dir, to))?;
+        Ok(new)
+    }
+
+    /// Goes on to a path below what is missing here, whose folders are made.
+    pub(super) fn make(mut self, path: &Path) -> rustix::io::Result<Self> {
+        while self.path != path {
+            let name = self.name()?.to_owned();
+            let dir = &self.dir;
+            match reach(dir, || rustix::fs::mkdirat(dir, &name, Mode::from(0o755))) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error),
+            }
+            self.dir = reach(dir, || sys::open_beneath(dir, &name, sys::STAND))?;
+            let next = path.components().nth(self.path.components().count());
+            self.path.push(next.ok_or(Errno::INVAL)?);
+        }
+        Ok(self)
+    }
+}
+
+/// Gives a file or folder the name that it is to have, unless something has it.
+pub(super) fn name_new(dir: &OwnedFd, from: &str, name: &OsStr) -> rustix::io::Result<()> {
+    use std::os::fd::AsFd;
+    match reach(dir, || rename_new(dir.as_fd(), from, name)) {
+        // The file system does not know how to: what has the name is looked for first.
+        Err(Errno::OPNOTSUPP) if sys::stat_in(dir, name).err() == Some(Errno::NOENT) => {
+            rustix::fs::renameat(dir, from, dir, name)
+        }
+        done => done,
+    }
+}
+
+/// Does what needs the rights of a folder, which a command may have taken from it.
+pub(super) fn reach<T>(
+    dir: &OwnedFd,
+    act: impl Fn() -> rustix::io::Result<T>,
+) -> rustix::io::Result<T> {
+    match act() {
+        Err(Errno::ACCESS) => {
+            let mode = Mode::from_raw_mode(rustix::fs::fstat(dir)?.st_mode) | Mode::RWXU;
+            rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode)?;
+            act()
+        }
+        done => done,
+    }
+}
