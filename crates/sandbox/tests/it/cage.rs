@@ -2,9 +2,11 @@
 
 mod home;
 mod limits;
+mod meanwhile;
 mod orphans;
 mod proof;
 mod spare;
+mod storm;
 mod toolchains;
 mod trusted;
 

@@ -152,6 +152,25 @@ async fn a_turn_is_taken_back_with_what_its_commands_changed() {
     }
 }
 
+// proves TL-18
+#[tokio::test]
+async fn what_was_put_aside_is_told_and_not_taken_back() {
+    let mut all = commanding(&[]);
+    let args = json!({"command": "echo theirs > AGENTS.md; echo x > made"});
+    let outcome = all.call("t", "exec", args).await;
+    let data = outcome.data.unwrap();
+    assert_eq!(data["putAside"], json!(["AGENTS.md"]));
+    let made = json!([{"path": "made", "change": "created"}]);
+    assert_eq!(data["changed"], made, "{}", outcome.text);
+    let (_, aside) = outcome.text.split_once("it is called ").unwrap();
+    let aside = aside.split_whitespace().next().unwrap();
+
+    all.take_back(&["t"]).await.unwrap();
+
+    assert!(!all.yard.ws("made").exists());
+    assert_eq!(all.yard.content(aside), "theirs\n");
+}
+
 // proves TL-2
 #[tokio::test]
 async fn commands_and_file_tools_of_a_turn_are_taken_back_together() {

@@ -45,7 +45,7 @@ fn shell(ws: &Path, path: &str) -> Shell {
                 variables: Vec::new(),
                 read: Vec::new(),
                 hidden: vec![ws.join("data")],
-                kept: Vec::new(),
+                kept: vec!["AGENTS.md".into()],
                 lock: None,
                 note: None,
                 program: Some(env!("CARGO_BIN_EXE_tools-cage").into()),

@@ -71,7 +71,7 @@ const ROWS: [(&str, &str, &str); 11] = [
     ),
     (
         ":",
-        "mkdir .git && touch .git/HEAD .git/config",
+        "mkdir .git && touch .git/HEAD && printf '[core]\\n\\tpager = x\\n' > .git/config",
         "test -e .git/HEAD && test ! -e .git/config",
     ),
     (
