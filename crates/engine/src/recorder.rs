@@ -226,7 +226,7 @@ fn decided(answer: &Answer) -> What {
     }
 }
 
-/// The trusted names that a command, or somebody while it ran, had changed.
+/// The trusted names that a command, or another program while it ran, had changed.
 fn put_aside(tool: &str, outcome: &Outcome) -> Option<String> {
     let data = outcome.data.as_ref().filter(|_| tool == EXEC)?;
     let names = data.get(PUT_ASIDE)?.as_array()?;

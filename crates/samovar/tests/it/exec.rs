@@ -390,7 +390,7 @@ async fn a_command_dies_with_its_server_and_is_never_run_again() {
     made(&program, "began").await;
     server.kill().await;
     drop(stream);
-    // Nobody can tell any more that this is not the command's.
+    // No one can tell any more that this is not the command's.
     program.file("saved", "new");
     let at = |name: &str| program.folder().join(name);
     fs::rename(at("saved"), at("AGENTS.md")).unwrap();

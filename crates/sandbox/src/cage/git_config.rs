@@ -1,9 +1,9 @@
-//! Settings of a repository with which git runs nothing, so that they may stay whoever wrote them.
+//! Settings of a repository with which git runs nothing, so that they may stay, no matter who wrote them.
 //!
 //! A new file may differ from the old one in plain settings alone. What is not written as git itself
 //! writes it is not understood, and so not plain.
 
-/// A setting. `value` is as it is written, without blanks around it.
+/// A setting. `value` has the bytes of the file, without blanks around them.
 #[derive(Debug, PartialEq)]
 struct Setting<'a> {
     section: String,
@@ -102,7 +102,7 @@ fn is_refspec(value: &str, remote: &str) -> bool {
         && to.and_then(|to| to.strip_prefix('/')).is_some_and(branch)
 }
 
-/// An address of another machine. A path is none: a push to a repository runs its hooks. `name::` runs
+/// An address of another machine, which a path is not: a push to a repository runs its hooks. `name::` runs
 /// the program `git-remote-name`.
 fn is_address(value: &str) -> bool {
     if !is_of(value, "-._~:/@%+,=&?") || value.contains("::") {

@@ -197,8 +197,8 @@ pub enum Ended {
         /// The system's number of that.
         errno: i32,
     },
-    /// It was ended, because this, which the server trusts, was replaced, renamed or removed by somebody
-    /// else, so that no mount keeps it from the command any more.
+    /// It was ended, because this, which the server trusts, was replaced, renamed or removed from
+    /// outside, so that no mount keeps it from the command any more.
     Unkept(PathBuf),
     /// It was ended before it was done.
     Stopped,

@@ -3,7 +3,7 @@
 //!
 //! A mount keeps a trusted file from a command as long as it stands, so a change is the person's then.
 //! Nothing can be mounted on a name that is missing or a link; the person's own work drops a mount; and
-//! without namespaces there is none. There it is put aside, and what was there is put back.
+//! without namespaces nothing is mounted. There it is put aside, and what was there is put back.
 //!
 //! Everything is done beneath the workspace, held open, so that no link of a command leads out of it.
 
@@ -31,7 +31,7 @@ use crate::sys;
 
 /// How often a name is looked at that another command changes meanwhile.
 const ATTEMPTS: usize = 8;
-/// The settings of a repository, of which some may stay whoever made them.
+/// The settings of a repository, of which some may stay, no matter who made them.
 const GIT_CONFIG: &str = ".git/config";
 /// The folder with the programs that git runs by their names.
 const GIT_HOOKS: &str = ".git/hooks";
@@ -47,7 +47,7 @@ pub struct PutAside {
     pub stays: Vec<PathBuf>,
 }
 
-/// What a command, or somebody meanwhile, had made of a trusted name. Paths are relative to the
+/// What a command, or another program meanwhile, had made of a trusted name. Paths are relative to the
 /// workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
@@ -71,7 +71,7 @@ struct Name {
 /// What is known of the mounts on trusted names.
 #[derive(Clone, Copy)]
 enum Stood<'a> {
-    /// These stood until the command had ended. A name is changed then by nobody but the person.
+    /// These stood until the command had ended. Only the person can change a name then.
     On(&'a [PathBuf]),
     /// Each stood that is still the same file, because only another one can take its place there.
     OnTheSame,
@@ -321,7 +321,7 @@ impl Name {
         self.was.restore(&place.dir, place.name()?, aside)
     }
 
-    /// Whether nobody but the person can have changed it: a mount kept it from the command.
+    /// Whether only the person can have changed it: a mount kept it from the command.
     fn is_persons(&self, place: &Place, stood: Stood<'_>) -> bool {
         let Ok(name) = place.name() else {
             return false;

@@ -332,7 +332,7 @@ impl Was {
     /// a folder, and the name there of what it has become.
     ///
     /// # Errors
-    /// [`Errno::EXIST`]: somebody has taken the name. Otherwise not all of it is there again.
+    /// [`Errno::EXIST`]: the name is taken again. Otherwise not all of it is there again.
     pub(super) fn restore(
         &self,
         dir: &OwnedFd,
@@ -373,7 +373,7 @@ impl Was {
                 }
                 rights.give(&made)?;
                 if let Err(error) = name_new(dir, &temp, name) {
-                    // Somebody has made another one: neither is lost.
+                    // There is another one again: neither is lost.
                     let mut beside = name.to_owned();
                     beside.push(format!(".before-exec-{}", random_hex()?));
                     rustix::fs::renameat(dir, &temp, dir, &beside)?;

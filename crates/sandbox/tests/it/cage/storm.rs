@@ -100,7 +100,7 @@ impl Storm<'_> {
             while !self.workspace.join("runs").exists() {
                 std::thread::yield_now();
             }
-            // Where the command is ended meanwhile, the person goes on.
+            // Where the command is ended meanwhile, the person continues.
             self.person(work, &number);
             self.person("touch go", "");
             let finish = running.watch(|_, _| {}).unwrap();
