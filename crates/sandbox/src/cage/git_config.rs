@@ -102,8 +102,8 @@ fn is_refspec(value: &str, remote: &str) -> bool {
         && to.and_then(|to| to.strip_prefix('/')).is_some_and(branch)
 }
 
-/// An address of another machine, which a path is not: a push to a repository runs its hooks. `name::` runs
-/// the program `git-remote-name`.
+/// An address of another machine. That of a path does not count: a push to a repository runs its hooks.
+/// `name::` runs the program `git-remote-name`.
 fn is_address(value: &str) -> bool {
     if !is_of(value, "-._~:/@%+,=&?") || value.contains("::") {
         return false;
