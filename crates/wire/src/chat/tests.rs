@@ -120,7 +120,7 @@ fn the_state_names_the_question_or_says_that_there_is_none() {
         question: 4,
     };
     let state = |pending: Option<samovar_core::PendingInput>| ChatStateInfo {
-        pending_input: pending.map(Into::into),
+        pending_input: pending,
         waiting: 2,
         boot_id: "b".to_owned(),
     };

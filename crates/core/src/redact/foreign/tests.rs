@@ -1,15 +1,14 @@
 use super::*;
 
+/// What makes a prefix a key.
+const TAIL: &str = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z";
+
 /// Texts with a key, the key, and what the mark calls it.
 fn keys() -> Vec<(String, String, &'static str)> {
-    let tail = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z";
     let of_family = |(name, _, prefixes): &(&'static str, usize, &[&str])| {
-        let name = *name;
-        let of_prefix = move |prefix: &&str| {
-            let key = format!("{prefix}{tail}");
-            (format!("the key is {key}, it says"), key, name)
-        };
-        prefixes.iter().map(of_prefix).collect::<Vec<_>>()
+        let keys = prefixes.iter().map(|prefix| format!("{prefix}{TAIL}"));
+        let told = |key| (format!("the key is {key}, it says"), key, *name);
+        keys.map(told).collect::<Vec<_>>()
     };
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1g";
     let pem =
@@ -19,11 +18,11 @@ fn keys() -> Vec<(String, String, &'static str)> {
         (format!("sent {jwt} there"), jwt, "JWT"),
         (format!("a\n{pem}\nb"), pem, "private key"),
         (format!("cut: {openssh}"), openssh, "private key"),
-        (format!("Authorization: Bearer {tail}"), tail, "credentials"),
-        (format!("authorization: bearer {tail}"), tail, "credentials"),
+        (format!("Authorization: Bearer {TAIL}"), TAIL, "credentials"),
+        (format!("authorization: bearer {TAIL}"), TAIL, "credentials"),
         (
-            format!("Authorization: Basic {tail}=="),
-            tail,
+            format!("Authorization: Basic {TAIL}=="),
+            TAIL,
             "credentials",
         ),
         (
