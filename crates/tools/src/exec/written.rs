@@ -132,10 +132,8 @@ fn told_of(aside: &PutAside) -> String {
         .stays
         .iter()
         .map(|name| locale::exec::stays(name.display()));
-    moved
-        .chain(stays)
-        .map(|line| format!("\n[{line}]"))
-        .collect()
+    let lines: Vec<_> = moved.chain(stays).collect();
+    lines.iter().flat_map(|line| ["\n[", line, "]"]).collect()
 }
 
 pub(super) fn unknown(why: &str) -> Outcome {
