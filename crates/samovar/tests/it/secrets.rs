@@ -55,9 +55,8 @@ async fn no_other_process_of_its_user_reads_the_memory_of_a_server() {
     let is_root = rustix::process::geteuid().is_root();
     let starter = if is_root { PLAIN } else { "env" };
     let reads = |process: Pid| {
-        // What the kernel shows of a process's memory, by the same rule.
-        let file = format!("/proc/{}/environ", process.as_raw_nonzero());
-        let words = starter.split(' ').chain(["cat", file.as_str()]);
+        let open = format!(": < /proc/{}/mem", process.as_raw_nonzero());
+        let words = starter.split(' ').chain(["sh", "-c", open.as_str()]);
         let words: Vec<_> = words.collect();
         let read = std::process::Command::new(words[0])
             .args(&words[1..])
