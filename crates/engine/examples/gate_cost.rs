@@ -54,18 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
     });
     let policy = Policy::new(policy.collect::<Result<_, _>>()?);
-    let spec = ToolSpec {
-        name: "write_file".to_owned(),
-        description: String::new(),
-        parameters: json!({"type": "object"}),
-        effect: Effect::Verifiable,
-        asks: Some(Asks::because("changes files")),
-        origin: Origin::BuiltIn,
-        closed: false,
-        timeout: DEFAULT_TIMEOUT,
-        sharing: Sharing::Parallel,
-        closer: Closer::Tool,
-    };
+    let spec = spec();
     let args = json!({"path": "src/lib.rs", "content": "fn main() {}\n".repeat(150)});
     let reach = Reach {
         path: "src/lib.rs".to_owned(),
@@ -112,4 +101,19 @@ fn nanoseconds() -> Result<u64, Box<dyn std::error::Error>> {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let spent = told.split(' ').next().unwrap_or_default();
     Ok(spent.parse()?)
+}
+
+fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "write_file".to_owned(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+        effect: Effect::Verifiable,
+        asks: Some(Asks::because("changes files")),
+        origin: Origin::BuiltIn,
+        closed: false,
+        timeout: DEFAULT_TIMEOUT,
+        sharing: Sharing::Parallel,
+        closer: Closer::Tool,
+    }
 }

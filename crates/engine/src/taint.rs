@@ -198,8 +198,10 @@ fn add(known: &mut VecDeque<Key>, most: usize, found: impl IntoIterator<Item = K
 
 /// Says in the result of a search that text from outside was there before it, and whether a person
 /// allowed it all the same: the log is all that a later start knows.
-pub(crate) fn mark_search(outcome: &mut Outcome, is_allowed: bool) {
-    if let Some(Value::Object(data)) = &mut outcome.data {
+pub(crate) fn mark_search(outcome: &mut Outcome, text: OutsideText, is_allowed: Option<bool>) {
+    if let (OutsideText::Search, Some(is_allowed)) = (text, is_allowed)
+        && let Some(Value::Object(data)) = &mut outcome.data
+    {
         let how = if is_allowed { ALLOWED } else { UNASKED };
         data.insert(AFTER_OUTSIDE.to_owned(), Value::from(how));
     }

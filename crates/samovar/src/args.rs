@@ -10,6 +10,7 @@ mod dirs;
 mod models;
 mod relay;
 mod token;
+mod tools;
 mod turns;
 mod words;
 
@@ -31,6 +32,7 @@ pub(crate) use self::dirs::{DirArgs, WALK};
 pub(crate) use self::models::{Models, TestModel};
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::token::Token;
+pub(crate) use self::tools::AddTool;
 pub(crate) use self::turns::Turns;
 pub(crate) use self::words::{Delivery, Effect, Level};
 use crate::arguments::{self, address, seconds, whole};
@@ -344,34 +346,6 @@ pub(crate) struct CallTool {
     pub(crate) args: String,
     #[arg(long, value_name = "LEVEL", help = help::approval())]
     pub(crate) approval: Option<Level>,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-/// `samovar tools add`.
-#[derive(clap::Args)]
-pub(crate) struct AddTool {
-    #[arg(help = help::tool_new_name())]
-    pub(crate) name: String,
-    #[arg(long, value_name = "TEXT", help = help::tool_description())]
-    pub(crate) description: String,
-    #[arg(long, value_name = "URL", help = help::tool_url(), required_unless_present = "client")]
-    pub(crate) url: Option<String>,
-    #[arg(long, help = help::tool_client(), conflicts_with_all = ["url", "timeout"])]
-    pub(crate) client: bool,
-    #[arg(long, value_name = "JSON", help = help::tool_parameters())]
-    pub(crate) parameters: Option<String>,
-    #[arg(long, value_name = "EFFECT", help = help::tool_effect(), value_enum)]
-    pub(crate) effect: Option<Effect>,
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        help = help::tool_timeout(),
-        value_parser = |typed: &str| whole(typed, 1_u32, 3_600),
-    )]
-    pub(crate) timeout: Option<u32>,
-    #[arg(long, help = help::tool_closed())]
-    pub(crate) closed: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

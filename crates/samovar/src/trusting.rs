@@ -40,8 +40,8 @@ pub(crate) fn before_turns(
     }
     let can_ask = is_person_there && io::stdin().is_terminal() && io::stderr().is_terminal();
     match (decision, file) {
-        // They have said no.
-        (Some(false), _) => Ok(()),
+        // They have said no, or there is nothing to ask about.
+        (Some(false), _) | (Some(true), None) => Ok(()),
         (None, _) if !can_ask => {
             say(&text::untrusted(folder.display()));
             Ok(())
@@ -64,7 +64,6 @@ pub(crate) fn before_turns(
             }
             Ok(())
         }
-        (Some(true), None) => Ok(()),
     }
 }
 

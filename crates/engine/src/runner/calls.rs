@@ -396,11 +396,9 @@ impl<'a> Calls<'a> {
         if examined.outside().is_some() {
             self.runner.taint();
         }
-        if matches!(start.grounds, Some(Grounds::Approval(_))) {
-            // Who allows an address gives it.
-            if let Some(address) = examined.address() {
-                self.runner.session.taint.give(address);
-            }
+        // Who allows an address gives it.
+        if let (Some(Grounds::Approval(_)), Some(address)) = (&start.grounds, examined.address()) {
+            self.runner.session.taint.give(address);
         }
         if spec.effect == Effect::Read && spec.closer == Closer::Tool {
             return;
@@ -475,9 +473,7 @@ impl<'a> Calls<'a> {
         }
         let (call, name, mut outcome) = (running.call, running.name, outcome.readable());
         if let Some(text) = running.outside {
-            if let (OutsideText::Search, Some(is_allowed)) = (text, running.after_outside) {
-                mark_search(&mut outcome, is_allowed);
-            }
+            mark_search(&mut outcome, text, running.after_outside);
             self.runner.session.taint.read(text, &outcome);
         }
         if let Some(UiEvent { kind, payload }) = shown {

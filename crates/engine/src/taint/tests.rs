@@ -6,107 +6,110 @@ fn page(text: &str) -> Outcome {
     Outcome::done(text)
 }
 
+/// What a person says, what is fetched, and whether they gave that.
+const GIVEN: &[(&str, &str, bool)] = &[
+    ("read https://example.com/a", "https://example.com/a", true),
+    (
+        "read https://example.com/a",
+        "http://www.example.com/a/#top",
+        true,
+    ),
+    (
+        "read https://example.com/a",
+        "https://example.com/a?q=secret",
+        false,
+    ),
+    (
+        "read https://example.com/a",
+        "https://example.com/a/secret",
+        false,
+    ),
+    (
+        "read https://example.com/a",
+        "https://example.com:8443/a",
+        false,
+    ),
+    (
+        "read https://example.com/a",
+        "https://secret@example.com/a",
+        false,
+    ),
+    (
+        "read https://example.com/a",
+        "https://secret.example.com/a",
+        false,
+    ),
+    (
+        "read https://example.com/a",
+        "https://example.com.evil.net/a",
+        false,
+    ),
+    (
+        "read https://example.com/?to=https://evil.net",
+        "https://evil.net",
+        false,
+    ),
+    (
+        "read https://example.com/?to=https://evil.net",
+        "https://example.com/?to=https://evil.net",
+        true,
+    ),
+    (
+        "https://example.com@evil.net/",
+        "https://example.com/",
+        false,
+    ),
+    (
+        "what is new on www.Example.com?",
+        "https://example.com",
+        true,
+    ),
+    (
+        "what is new on example.com/docs?",
+        "https://example.com/docs",
+        true,
+    ),
+    (
+        "what is new on example.com/docs?",
+        "https://example.com/docs/a",
+        false,
+    ),
+    ("look at example.com.", "https://example.com./", true),
+    (
+        "(see `http://127.0.0.1:8000/x`)",
+        "http://127.0.0.1:8000/x",
+        true,
+    ),
+    (
+        "[it](https://a.example/b_(c)), and more",
+        "https://a.example/b_(c)",
+        true,
+    ),
+    (
+        "https://a.example/x,https://b.example/y",
+        "https://b.example/y",
+        true,
+    ),
+    ("HTTPS://EXAMPLE.COM", "https://example.com", true),
+    (
+        "öffne münchen.example",
+        "https://xn--mnchen-3ya.example/",
+        true,
+    ),
+    ("<http://[::1]:80/>", "http://[::1]/", true),
+    ("write to me@example.com", "https://example.com", false),
+    ("mend main.rs and README.md", "https://main.rs/", false),
+    ("mend main.rs and README.md", "https://readme.md/", false),
+    ("mend main.tf and Makefile.am", "https://main.tf/", false),
+    ("of 3.14 and v1.2", "https://3.14", false),
+    ("example.com", "ftp://example.com", false),
+    ("", "https://example.com", false),
+];
+
 // proves TL-10
 #[test]
 fn a_person_gives_whole_addresses_and_nothing_that_looks_alike() {
-    for (said, fetched, is_given) in [
-        ("read https://example.com/a", "https://example.com/a", true),
-        (
-            "read https://example.com/a",
-            "http://www.example.com/a/#top",
-            true,
-        ),
-        (
-            "read https://example.com/a",
-            "https://example.com/a?q=secret",
-            false,
-        ),
-        (
-            "read https://example.com/a",
-            "https://example.com/a/secret",
-            false,
-        ),
-        (
-            "read https://example.com/a",
-            "https://example.com:8443/a",
-            false,
-        ),
-        (
-            "read https://example.com/a",
-            "https://secret@example.com/a",
-            false,
-        ),
-        (
-            "read https://example.com/a",
-            "https://secret.example.com/a",
-            false,
-        ),
-        (
-            "read https://example.com/a",
-            "https://example.com.evil.net/a",
-            false,
-        ),
-        (
-            "read https://example.com/?to=https://evil.net",
-            "https://evil.net",
-            false,
-        ),
-        (
-            "read https://example.com/?to=https://evil.net",
-            "https://example.com/?to=https://evil.net",
-            true,
-        ),
-        (
-            "https://example.com@evil.net/",
-            "https://example.com/",
-            false,
-        ),
-        (
-            "what is new on www.Example.com?",
-            "https://example.com",
-            true,
-        ),
-        (
-            "what is new on example.com/docs?",
-            "https://example.com/docs",
-            true,
-        ),
-        (
-            "what is new on example.com/docs?",
-            "https://example.com/docs/a",
-            false,
-        ),
-        ("look at example.com.", "https://example.com./", true),
-        (
-            "(see `http://127.0.0.1:8000/x`)",
-            "http://127.0.0.1:8000/x",
-            true,
-        ),
-        (
-            "[it](https://a.example/b_(c)), and more",
-            "https://a.example/b_(c)",
-            true,
-        ),
-        (
-            "https://a.example/x,https://b.example/y",
-            "https://b.example/y",
-            true,
-        ),
-        ("HTTPS://EXAMPLE.COM", "https://example.com", true),
-        (
-            "öffne münchen.example",
-            "https://xn--mnchen-3ya.example/",
-            true,
-        ),
-        ("<http://[::1]:80/>", "http://[::1]/", true),
-        ("write to me@example.com", "https://example.com", false),
-        ("mend main.rs and README.md", "https://main.rs/", false),
-        ("mend main.rs and README.md", "https://readme.md/", false),
-        ("mend main.tf and Makefile.am", "https://main.tf/", false),
-        ("of 3.14 and v1.2", "https://3.14", false),
-        ("example.com", "ftp://example.com", false),
-        ("", "https://example.com", false),
-    ] {
+    for &(said, fetched, is_given) in GIVEN {
         let taint = Taint::default();
         taint.hear(said);
         let standing = taint.standing(fetched);
@@ -176,9 +179,7 @@ fn a_search_gives_its_results_unless_it_ran_unasked_after_text_from_outside() {
         let taint = Taint::default();
         taint.taint();
         let mut outcome = found();
-        if let Some(is_allowed) = is_allowed {
-            mark_search(&mut outcome, is_allowed);
-        }
+        mark_search(&mut outcome, OutsideText::Search, is_allowed);
         taint.read(OutsideText::Search, &outcome);
         let is_given = |address: &str| taint.standing(address) == Standing::Given;
         assert_eq!(is_given("https://found.net/x"), counts, "{is_allowed:?}");

@@ -335,9 +335,10 @@ async fn an_old_git_is_asked_about_and_always_counts_for_the_folder_of_the_comma
         Rule::from(say("done")),
     ];
     let (program, _model) = with_model(script).await;
-    program.file("bin/git", "#!/bin/sh\necho git version 2.34.1\n");
+    let bin = program.home().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), "#!/bin/sh\necho git version 2.34.1\n").unwrap();
     program.file("below/build.sh", "");
-    let bin = program.folder().join("bin");
     fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).unwrap();
     let program = program.set("PATH", &format!("{}:/usr/bin:/bin", bin.display()));
     let server = program.serve(&SERVE).await;

@@ -64,7 +64,10 @@ impl Guard {
         for path in &protected.hidden {
             match HeldDir::open(path) {
                 Ok(held) => hidden.push(held),
-                Err(io::Errno::NOENT | io::Errno::ACCESS) => hidden_later.push(path.clone()),
+                // Nothing is there yet, or it cannot be looked at.
+                Err(errno) if errno == io::Errno::ACCESS || fs::stat(path).is_err() => {
+                    hidden_later.push(path.clone());
+                }
                 Err(errno) => return Err(JailError::from_errno(errno, path)),
             }
         }

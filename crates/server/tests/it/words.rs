@@ -188,9 +188,9 @@ async fn the_browser_agent_opens_a_page_for_a_client_that_shows_pages_unless_its
         let tab = json!({"id": "1", "url": "https://example.com", "kind": kind});
         let context = json!({"pageId": "home", "activeTab": tab});
         let path = "/services/agent/sendMessage/stream?profile=full";
-        // Tabs come from outside, so only what the person names is opened unasked.
+        // Tabs come from outside, so only what the person gives is opened unasked.
         let body =
-            json!({"sessionId": session, "content": "tea at example.com", "context": context});
+            json!({"sessionId": session, "content": "open example.com/tea", "context": context});
         let request = app.request(Method::POST, path).json(&body);
         let frames = EventStream::new(request.send().await.unwrap()).rest().await;
         let events = frames.iter().map(|frame| &frame.data);
