@@ -21,7 +21,7 @@ pub(crate) fn init(args: &args::Init) -> Result<Exit, Failure> {
     let sources = config::sources(&DirArgs::default(), &ModelArgs::default())?;
     let here = sources.here.clone();
     let path = here.join(FILE_NAME);
-    let is_empty = trusting::is_empty(&here);
+    let is_empty = trusting::is_empty(&here, None);
     // Whatever has the name is left alone, a link to nowhere too.
     let made = OpenOptions::new().write(true).create_new(true).open(&path);
     let written = made.and_then(|mut file| file.write_all(template().as_bytes()));

@@ -35,7 +35,7 @@ pub(crate) fn before_turns(
     if decision == Some(true) && !file.is_some_and(|file| is_foreign(trust, file)) {
         return Ok(());
     }
-    if is_sure || decision.is_none() && is_empty(folder) {
+    if is_sure || decision.is_none() && is_empty(folder, Some(&found.config.data_dir)) {
         return keep(trust, true, file);
     }
     let can_ask = is_person_there && io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -72,13 +72,16 @@ pub(crate) fn is_foreign(trust: &FolderTrust, (name, text): (&str, &str)) -> boo
     trust.is_foreign_text(name, text)
 }
 
-/// Whether a folder has nothing but what this program made, so that nothing of it is foreign.
-pub(crate) fn is_empty(folder: &Path) -> bool {
-    let Ok(entries) = folder.read_dir() else {
+/// Whether a folder has nothing but the data directory of this user, so that nothing of it is foreign.
+pub(crate) fn is_empty(folder: &Path, data_dir: Option<&Path>) -> bool {
+    let Ok(mut entries) = folder.read_dir() else {
         return false;
     };
-    let mut names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-    names.all(|name| name.is_ok_and(|name| name == "data"))
+    let data_dir = data_dir.and_then(|path| path.canonicalize().ok());
+    entries.all(|entry| {
+        let path = entry.and_then(|entry| entry.path().canonicalize());
+        path.is_ok_and(|path| Some(path) == data_dir)
+    })
 }
 
 /// Trusts the current folder, in which nothing is yet. Where that cannot be kept, a person is asked later.

@@ -96,7 +96,7 @@ words! {
         In = "in",
         /// The relay delivered it: it was put into its receiver's queue.
         Out = "out",
-        /// It is a [`note`] of the relay's own.
+        /// It is a note of the relay's own.
         Internal = "internal",
     }
 }

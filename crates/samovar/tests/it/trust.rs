@@ -107,6 +107,11 @@ async fn a_folder_that_is_empty_at_its_first_use_is_trusted_silently() {
     program.file("notes.md", "hello");
     begun(&run(&program, &[]).await.0);
 
+    // A folder named data that came with a clone is no reason to trust it.
+    let (program, _model) = asking(1).await;
+    program.file("data/notes.md", "hello");
+    assert!(run(&program, &[]).await.0.contains(NOTICE));
+
     let (program, _model) = asking(1).await;
     let made = program.run(["init"]).await;
     assert_eq!(made.code, Some(0), "{made:?}");
