@@ -93,6 +93,8 @@ pub struct Decision {
     /// What it is about, if that is no call: the name of a token, a rule, an agent. Of a command: the
     /// trusted names of [`PUT_ASIDE`].
     pub about: Option<String>,
+    /// Whether text from outside was in the session when the call started (TL-10).
+    pub tainted: bool,
 }
 
 /// A call of a session.
@@ -121,6 +123,7 @@ impl Decision {
             rule: None,
             result: None,
             about: None,
+            tainted: false,
         }
     }
 
@@ -212,6 +215,9 @@ pub struct Record {
     /// What it is about, if that is no call; of a command, what was put aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// Whether text from outside was in the session when the call started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }
 
 impl Record {
@@ -241,6 +247,7 @@ impl Record {
             rule: decision.rule.as_deref().map(short),
             result: decision.result,
             about: decision.about.as_deref().map(short),
+            tainted: decision.tainted,
         }
     }
 }

@@ -266,6 +266,9 @@ pub enum Kind {
         /// Why it was let through; `None` if the approval level asks nothing about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grounds: Option<Grounds>,
+        /// Whether text from outside was in the session.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tainted: bool,
     },
     /// A running call says how far it is. No part of a message; no model reads it.
     CallProgress {

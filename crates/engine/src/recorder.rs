@@ -98,6 +98,7 @@ impl Recorder {
                 name,
                 args_hash,
                 grounds,
+                tainted,
                 ..
             } => {
                 self.is_news(turn, call);
@@ -112,6 +113,7 @@ impl Recorder {
                     tool: Some(name.clone()),
                     args: Some(args_hash.clone()),
                     rule,
+                    tainted: *tainted,
                     ..made(What::CallStarted, who, call)
                 })
             }

@@ -93,6 +93,7 @@ fn line(record: &AuditRecord) -> String {
         Some(text::by(inside(&record.who))),
         record.rule.as_ref().map(inside),
         named(text::about, &record.about),
+        record.tainted.then(|| text::tainted().to_owned()),
         record.agent.as_ref().map(inside),
         named(text::session, &record.session_id),
         named(text::call, &record.call_id),
@@ -172,6 +173,7 @@ mod tests {
             rule: Some("level:read-only".to_owned()),
             result: Some(Status::Denied),
             about: None,
+            tainted: true,
             hash: String::new(),
         }
     }
@@ -184,7 +186,7 @@ mod tests {
         assert_eq!(
             line,
             "12  2026-11-22 01:30Z  call_closed  write\\n13  x\\u{202e}\\u{1b}[2J  denied  \
-             by policy  level:read-only  master/writer  session s-1  call call-1  \
+             by policy  level:read-only  after text from outside  master/writer  session s-1  call call-1  \
              arguments 0123456789ab"
         );
     }

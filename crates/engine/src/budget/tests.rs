@@ -243,6 +243,7 @@ impl Tree {
                 deadline: None,
                 probe: None,
                 grounds: None,
+                tainted: false,
             },
         );
         if is_background {

@@ -90,6 +90,7 @@ impl Script {
             deadline: None,
             probe: None,
             grounds,
+            tainted: false,
         })
     }
 

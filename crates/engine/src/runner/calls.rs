@@ -417,6 +417,7 @@ impl<'a> Calls<'a> {
             deadline,
             probe: foreseen,
             grounds: start.grounds.clone(),
+            tainted: start.tainted,
         });
     }
 

@@ -86,7 +86,8 @@ impl Runner {
         let (kinds, turn) = self
             .parts
             .begin_as(&model, bounds, approval, place, purse.as_ref());
-        self.note(begun(call, spec, grounds, &turn_id));
+        let tainted = self.session.taint.is_tainted();
+        self.note(begun(call, spec, (grounds, tainted), &turn_id));
         let first = Kind::begun_by(Message::clone(&said), situation);
         self.note_first(&turn_id, &agent, first, kinds);
         if is_background {
@@ -194,7 +195,12 @@ impl Runner {
 }
 
 /// The start of a call that a child answers.
-fn begun(call: &ToolCall, spec: &ToolSpec, grounds: Option<Grounds>, child: &TurnId) -> Kind {
+fn begun(
+    call: &ToolCall,
+    spec: &ToolSpec,
+    (grounds, tainted): (Option<Grounds>, bool),
+    child: &TurnId,
+) -> Kind {
     Kind::CallStarted {
         call: call.id.clone(),
         name: call.name.clone(),
@@ -204,5 +210,6 @@ fn begun(call: &ToolCall, spec: &ToolSpec, grounds: Option<Grounds>, child: &Tur
         deadline: None,
         probe: Some(json!({"turn": child.as_str()})),
         grounds,
+        tainted,
     }
 }

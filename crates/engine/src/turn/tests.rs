@@ -57,6 +57,7 @@ fn begun(number: usize, closer: Closer) -> Kind {
         deadline: None,
         probe: None,
         grounds: None,
+        tainted: false,
     }
 }
 

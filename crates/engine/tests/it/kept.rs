@@ -161,6 +161,7 @@ pub(crate) fn begun(name: &str, effect: Effect) -> Kind {
         deadline: None,
         probe: None,
         grounds: None,
+        tainted: false,
     }
 }
 

@@ -40,6 +40,7 @@ mod local;
 mod marks;
 mod missing;
 mod model_test;
+mod outside;
 mod pipes;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod proof;

@@ -68,7 +68,7 @@ async fn a_folder_is_asked_about_once_and_its_instructions_again_when_they_get_o
     let (said, is_tainted) = run(&program, &[]).await;
     assert!(!said.contains("trusted") && !is_tainted, "{said}");
 
-    // Whoever said no is not asked again.
+    // After a no, the question does not come again.
     let forgotten = program.run(["config", "trust", "--forget"]).await;
     assert_eq!(forgotten.code, Some(0), "{forgotten:?}");
     let (said, is_tainted) = run(&program, &[]).await;

@@ -21,7 +21,7 @@ pub(super) fn routes() -> Vec<Endpoint> {
     vec![
         Endpoint::answering(
             &[Verb::Get],
-            Scope::Use,
+            Scope::Read,
             at("turns"),
             "Returns the last turns, oldest first, with the turns that they called.",
             turns,

@@ -79,6 +79,9 @@ pub struct AuditRecord {
     /// What it is about, if that is no call: the name of a token, a tool, an agent, a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// Whether text from outside was in the session when the call started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
     /// Its hash, which the next record names.
     pub hash: String,
 }
@@ -100,6 +103,7 @@ impl AuditRecord {
             rule: record.rule,
             result: record.result,
             about: record.about,
+            tainted: record.tainted,
             hash,
         }
     }

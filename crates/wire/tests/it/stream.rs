@@ -227,6 +227,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             deadline: None,
             probe: None,
             grounds: None,
+            tainted: false,
         },
         Kind::StateChanged {
             state: json!("hidden"),

@@ -57,6 +57,7 @@ fn a_turn_whose_child_the_stores_have_lost_hears_so() {
             deadline: None,
             probe: None,
             grounds: None,
+            tainted: false,
         },
     ];
     let turn = TurnId::new("t").unwrap();

@@ -227,6 +227,7 @@ fn tools(call: &ToolCall, choice: u8) -> Option<Kind> {
             deadline,
             probe: Some(json!({"before": null})),
             grounds: None,
+            tainted: false,
         }),
         other => Some(other),
     }
