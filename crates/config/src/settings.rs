@@ -271,7 +271,7 @@ pub struct Tools {
     #[schemars(extend("x-widens" = true))]
     pub restrict_to_workspace: bool,
     /// Whether every folder counts as trusted without a question, so that what its files say is no
-    /// text from outside: for containers and builds, where nobody can be asked.
+    /// text from outside: for containers and builds, which have no terminal.
     #[schemars(extend("x-widens" = true))]
     pub trust_workspace: bool,
     /// The most MiB of what files held before tools changed them, so that a turn can be taken back

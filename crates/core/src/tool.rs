@@ -237,7 +237,7 @@ pub struct CallContext {
     /// Whether the session had read text from outside before, so that the call sends nothing to hosts
     /// that the gate has not seen (TL-10).
     pub tainted: bool,
-    /// Whether nobody decided about this call: a person, or the configuration, has allowed others like it.
+    /// Whether a rule allowed the call: a person, or the configuration, has allowed others like it.
     pub by_rule: bool,
     /// What was found when the call was examined ([`Toolset::facts`]); the gate decided by it.
     pub facts: Option<CallFacts>,

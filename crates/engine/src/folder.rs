@@ -12,7 +12,7 @@ pub struct FolderFile {
     pub text: String,
     /// How many bytes of it were left out at the end.
     pub left_out: u64,
-    /// Whether no person trusts it as it is: then it is text from outside (TL-10).
+    /// Whether the person does not trust this text: then it is text from outside (TL-10).
     pub is_foreign: bool,
 }
 

@@ -58,7 +58,7 @@ pub(crate) enum Standing {
     Linked,
     /// The same, and the turn has followed as many links as it may.
     LinkedTooMany,
-    /// Whoever asks for it may have made it up.
+    /// The model may have made it up.
     Unknown,
 }
 

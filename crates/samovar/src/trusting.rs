@@ -14,8 +14,8 @@ use crate::screen::{confirm, say, visible};
 /// Lines of a changed file that are shown, at most.
 const MAX_SHOWN_LINES: usize = 20;
 
-/// Asks what nobody was asked yet about the folder, or says that it is not trusted where nobody can be
-/// asked. With `is_sure` it is trusted as it is.
+/// Asks about the folder at its first use. Without a terminal it only says that the folder is not
+/// trusted. `is_sure` trusts it without a question.
 ///
 /// # Errors
 /// The list of what is trusted cannot be read or written: exit code 3.

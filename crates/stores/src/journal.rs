@@ -121,8 +121,8 @@ impl LmdbJournal {
         Self::open_on(&Disk::with_ballast(dir, 0), now_seconds, settings)
     }
 
-    /// The same in the data directory of a disk, whose ballast makes room for the start when there
-    /// is none.
+    /// The same in the data directory of a disk, whose ballast makes room for the start on a full
+    /// disk.
     ///
     /// # Errors
     /// As [`LmdbJournal::open`].

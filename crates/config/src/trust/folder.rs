@@ -32,7 +32,7 @@ struct Kept {
 /// What tells one state of the list from the next: it is replaced whole.
 type Stamp = (u64, u64, i64, i64);
 
-/// By default everything is trusted, because there is nobody to ask.
+/// By default everything is trusted: an embedded server has no terminal to ask at.
 impl Default for FolderTrust {
     fn default() -> Self {
         Self(None)
@@ -49,7 +49,7 @@ impl FolderTrust {
         })))
     }
 
-    /// Whether a person trusts the folder; `None` if nobody was asked yet.
+    /// Whether a person trusts the folder; `None` before the first question.
     ///
     /// # Errors
     /// [`Problem::Unreadable`]: the list.

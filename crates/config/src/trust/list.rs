@@ -51,7 +51,7 @@ impl List {
         Some(&row.sha256)
     }
 
-    /// Whether a folder is trusted; `None` if nobody was asked.
+    /// Whether a folder is trusted; `None` before the first question.
     pub(super) fn folder(&self, folder: &Path) -> Option<bool> {
         let is_it = |row: &&FolderRow| Path::new(&row.path) == folder;
         self.folders.iter().find(is_it).map(|row| row.trusted)

@@ -11,7 +11,7 @@ const ENDINGS_OF_FILES: &[&str] = &[
     "ai", "am", "as", "bz", "cab", "cc", "cfd", "do", "in", "inc", "java", "la", "md", "mk", "ml",
     "mm", "mov", "pl", "pm", "ps", "pub", "py", "rs", "sh", "so", "st", "tf", "zip",
 ];
-/// What no address has in it where it stands in a text.
+/// Characters that end an address in a text.
 const ENDS: &[char] = &['"', '<', '>', '`', '{', '}', '|', '\\', '^'];
 /// Ends that one address in a text may have, at most.
 const MAX_ENDS: usize = 8;
@@ -49,7 +49,7 @@ pub(super) fn written_out(text: &str) -> impl Iterator<Item = Key> {
         let word = &rest[begin..];
         let end = word.find(|c: char| c.is_whitespace() || ENDS.contains(&c));
         let word = &word[..end.unwrap_or(word.len())];
-        // Another address behind a comma or a bracket is one by itself.
+        // A comma or a bracket separates two addresses.
         let next =
             scheme(&word[1..]).filter(|at| word[..=*at].ends_with([',', ';', '(', '[', ')', '\'']));
         let word = next.map_or(word, |at| &word[..=at]);
@@ -78,7 +78,7 @@ fn scheme(text: &str) -> Option<usize> {
     None
 }
 
-/// A word as it is, and without each of its last closers.
+/// A word, and the same without each of its last closers.
 fn ends(word: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(word), |word| word.strip_suffix(CLOSERS)).take(MAX_ENDS)
 }

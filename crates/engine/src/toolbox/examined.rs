@@ -195,8 +195,8 @@ impl Examined {
     }
 }
 
-/// Whether it is no part of the server, and nobody declared what becomes of what it is told and where
-/// its answers come from (AS-26).
+/// Whether a tool is the owner's own and not declared closed: it may pass on its arguments, and its
+/// answers may be text from outside (AS-26).
 fn is_open(spec: &ToolSpec) -> bool {
     spec.origin != Origin::BuiltIn && !spec.closed
 }

@@ -45,7 +45,7 @@ pub(crate) fn look(at: &str) -> ScriptedCall {
 // proves MD-20
 #[tokio::test]
 async fn a_strict_server_takes_every_prompt_of_a_conversation() {
-    // The window begins behind the calls of its first results, or with an answer.
+    // The window begins after the calls of its first results, or with an answer.
     let one_more = || call("look", json!({"at": "sky"})).and_say("One more.");
     let two_more = || say("Two more.").and(look("sky")).and_say(" \n");
     for (dialect, second, last, window_from) in [

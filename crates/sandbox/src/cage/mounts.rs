@@ -359,7 +359,7 @@ fn mask(masked: &Masked, home: Option<&Home>) -> io::Result<()> {
         }
         return kernel::restrict_mount(&to, kernel::Restriction::ReadOnly, false);
     }
-    // The mount keeps the file, which is written anew for the next one.
+    // The mount keeps the file; the next one gets a new file.
     let shown = Path::new("/shown");
     fs::write(shown, &masked.shown)?;
     fs::set_permissions(shown, fs::Permissions::from_mode(0o444))?;

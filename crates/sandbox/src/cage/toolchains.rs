@@ -156,7 +156,7 @@ pub(super) struct Secrets {
     names: Remembered<Arc<[OsString]>>,
     /// The names of [`KINDS`] in a folder.
     kinds: Remembered<Arc<[OsString]>>,
-    /// What is shown in the place of a file; `None` for one that is shown as it is.
+    /// What a command sees in place of a file; `None` if it sees the file itself.
     instead: Remembered<Option<String>>,
 }
 
@@ -176,7 +176,7 @@ impl Secrets {
         };
         let mut found = Vec::new();
         let mut add = |path: PathBuf, shown: String| {
-            // A plan has text alone: of a name that is none the folder is shown empty.
+            // A plan has text alone: if a name is not text, its folder is shown empty.
             let is_text = |path: &&Path| path.to_str().is_some();
             let real = path.canonicalize().unwrap_or_default();
             if let Some(path) = real.ancestors().find(is_text) {
@@ -226,7 +226,8 @@ impl Secrets {
         found
     }
 
-    /// What is shown in the place of a file; `None` if it is missing, or shown as it is.
+    /// What a command sees in place of a file; `None` if the file is missing, or if the command sees
+    /// the file itself.
     fn instead(&self, path: &Path, judge: fn(&str) -> Option<String>) -> Option<String> {
         let judged = |found: &Metadata| match read(path, found) {
             Some(text) => judge(&text),
@@ -371,8 +372,8 @@ fn is_border(character: char) -> bool {
     character.is_whitespace() || "'\"".contains(character)
 }
 
-/// Whether a word is an address that may have a password. The name alone with which ssh enters a host
-/// is none.
+/// Whether a word is an address that may have a password. The user name of an ssh address alone is
+/// not one.
 fn has_user(word: &str) -> bool {
     let Some((scheme, rest)) = word.split_once("://") else {
         return false;

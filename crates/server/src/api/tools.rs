@@ -141,7 +141,7 @@ async fn call_tool(call: Call, params: CallToolParams) -> Result<ToolResult, Err
 
 async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
     let mut open = call.engine().await?.open_calls().await?;
-    // What a person decides about is in `/api/approvals`, and nobody settles it.
+    // What a person decides about is in `/api/approvals`, and cannot be settled.
     open.retain(|open| open.asked.is_none());
     let total_count = open.len() as u64;
     let infos = open

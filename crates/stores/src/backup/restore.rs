@@ -90,8 +90,8 @@ pub enum Replace {
 /// Copies a backup into the data directory that it is to be restored to, and checks it.
 ///
 /// # Errors
-/// [`Code::BackupUnusable`]: it is none, not whole, of another format, or cannot be copied; nothing
-/// changes then.
+/// [`Code::BackupUnusable`]: it is no backup, incomplete, of another format, or cannot be copied;
+/// nothing changes then.
 pub(super) fn stage(backup: &Path, dir: &DataDir) -> Result<Backup, Error> {
     let data_dir = &dir.path;
     let broken = |error: io::Error| not_restored(backup, &error);

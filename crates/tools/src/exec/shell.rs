@@ -170,7 +170,7 @@ impl Shell {
     }
 }
 
-/// Makes the programs of a command that nobody was asked about those that no command can have made.
+/// Lets a command that runs unasked find only programs that no command can have made.
 pub(super) fn use_foreign_programs(cages: &Cages, env: &mut Vec<(String, String)>) {
     let known = env.iter().position(|(name, _)| name == PATH);
     let path = known.map(|at| env.swap_remove(at).1);

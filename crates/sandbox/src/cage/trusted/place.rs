@@ -68,7 +68,7 @@ impl Place {
         Ok(new)
     }
 
-    /// Goes on to a path below what is missing here, whose folders are made.
+    /// Continues to a path below a missing folder, and makes the folders.
     pub(super) fn make(mut self, path: &Path) -> rustix::io::Result<Self> {
         while self.path != path {
             let name = self.name()?.to_owned();
