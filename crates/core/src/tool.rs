@@ -36,7 +36,8 @@ pub struct CallFacts {
     pub reads: bool,
     /// What is asked before this call, instead of [`ToolSpec::asks`].
     pub asks: Option<Asks>,
-    /// Why a person is asked about it at every level: `would use the network`. Follows the tool's name.
+    /// Why a person is asked about it at every level: `would use the network`. Follows the tool's
+    /// name.
     pub insists: Option<&'static str>,
     /// The programs that it runs, each with its first argument, or with each that could be its
     /// subcommand; `None` if they cannot be known.
@@ -283,7 +284,7 @@ pub struct Progress {
     pub output_bytes: u64,
     /// The end of that, without control sequences: at most [`MAX_PROGRESS_BYTES`] are shown.
     pub last: String,
-    /// What a person is to know before the call goes on, in whole lines.
+    /// What a person is to know before the call continues, in whole lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -396,8 +397,8 @@ pub trait Toolset: Send + Sync {
         Box::pin(std::future::ready(Ok(Preview::default())))
     }
 
-    /// What the gate needs to know of a call, if the calls of its tool differ. Looks at nothing but the
-    /// arguments.
+    /// What the gate needs to know of a call, if the calls of its tool differ. Looks at nothing but
+    /// the arguments.
     fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
         let _ = call;
         None

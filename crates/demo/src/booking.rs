@@ -1,8 +1,8 @@
-//! Books a ticket on the screen of a host: goes on where what the person wishes for can be had, and
+//! Books a ticket on the screen of a host: continues where what the person wishes for can be had, and
 //! back where it cannot (RL-23).
 //!
-//! It knows no stages by name. What is asked at one is told by the screen: several things where a list
-//! of them is chosen, how many of each where they are counted, one thing where an item can be
+//! It knows no stages by name. What is asked at one is told by the screen: several things where a
+//! list of them is chosen, how many of each where they are counted, one thing where an item can be
 //! selected, and else nothing but to go on. It has no memory either: what was tried is read off the
 //! calls of the turn.
 

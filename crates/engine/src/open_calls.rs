@@ -1,5 +1,5 @@
-//! The open calls that are settled from outside, and those that wait for a person's decision, over all
-//! sessions: a caller closes or decides one without knowing its session. Watchers learn which
+//! The open calls that are settled from outside, and those that wait for a person's decision, over
+//! all sessions: a caller closes or decides one without knowing its session. Watchers learn which
 //! sessions' open calls have changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -48,7 +48,8 @@ fn awaits(call: &ToolCall, asked: Option<&Asked>, awaited: &Awaited) -> bool {
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     known: Mutex<HashMap<SessionId, SessionCalls>>,
-    /// The turns of calls that are about to be kept, for clients that close one as soon as they see it.
+    /// The turns of calls that are about to be kept, for clients that close one as soon as they see
+    /// it.
     coming: Mutex<HashMap<Awaited, TurnId>>,
     /// Locked after `known`.
     watchers: Mutex<Vec<Weak<Watched>>>,
@@ -215,8 +216,8 @@ fn list(session: &SessionId, waiting: &SessionCalls) -> impl Iterator<Item = Ope
     })
 }
 
-/// The calls of a session that wait for somebody outside, as its log has them: nothing of it comes into
-/// memory, so none of its turns goes on.
+/// The calls of a session that wait for somebody outside, as its log has them: nothing of it comes
+/// into memory, so none of its turns continues.
 ///
 /// # Errors
 /// [`Broken`].

@@ -46,7 +46,7 @@ pub(crate) struct Parts {
     pub(crate) memory: Arc<Memory>,
     /// Where turns wait that cannot keep what they have.
     pub(crate) disk_space: SpaceWatch,
-    /// Held by a turn that goes on after a stop, until the world has answered it.
+    /// Held by a turn that continues after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,
     /// The budgets of the trees of turns that live.
     pub(crate) purses: Purses,

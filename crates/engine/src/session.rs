@@ -84,7 +84,7 @@ pub(crate) struct Mailbox {
     id: SessionId,
     /// None while there is no such session.
     open: Option<OpenSession>,
-    /// Where a session that is made anew goes on counting.
+    /// Where a session that is created again continues counting.
     last_head: Seq,
     /// In boxes, because the task of an idle session has places for one.
     turns: JoinSet<Box<FinishedRun>>,
@@ -280,7 +280,7 @@ impl Mailbox {
         unknown(&self.id)
     }
 
-    /// Keeps a change. A turn that has begun goes on with what it began with.
+    /// Keeps a change. A turn that has begun continues with what it began with.
     async fn change(&mut self, change: Change) -> Result<(), Error> {
         let Change {
             model,

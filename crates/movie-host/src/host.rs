@@ -34,7 +34,7 @@ impl MovieHost {
         }
     }
 
-    /// Begins anew, for a study session or for none.
+    /// Starts over, for a study session or for none.
     fn reset(&mut self, study: Option<String>, now: Millis) {
         *self = Self::new();
         self.study = study;

@@ -175,7 +175,7 @@ impl AnswerStream {
     }
 }
 
-/// Lets other tasks of this thread run, and goes on without waiting for anything.
+/// Lets other tasks of this thread run, and continues without waiting for anything.
 async fn step_aside() {
     let mut has_stepped = false;
     poll_fn(|context| {

@@ -56,7 +56,7 @@ struct State {
     sync_queue: SyncQueue,
     /// Whether somebody was here before, so that the log is open.
     is_begun: bool,
-    /// Whether the room was given up; who comes makes it anew.
+    /// Whether the room was given up; who comes creates it again.
     is_dead: bool,
 }
 
@@ -195,7 +195,7 @@ impl Cell {
         }
     }
 
-    /// A log is on the disk, or is not: what waited for that goes on its way.
+    /// A log is on the disk, or is not: what waited for that continues.
     fn flushed(self: &Arc<Self>, number: u64, synced: &io::Result<()>) {
         let Ok(mut visit) = self.visit() else {
             return;

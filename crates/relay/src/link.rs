@@ -82,8 +82,8 @@ impl Connection {
         Self { way, state, pause }
     }
 
-    /// What comes next. Dropping the future halfway loses nothing: what is under way goes on with the
-    /// next one.
+    /// What comes next. Dropping the future halfway loses nothing: what is under way continues with
+    /// the next one.
     pub(crate) async fn next(&mut self) -> LinkEvent {
         loop {
             match &mut self.state {
@@ -108,7 +108,8 @@ impl Connection {
         }
     }
 
-    /// Says something; what cannot be said is lost with the line, which [`Connection::next`] tells of.
+    /// Says something; what cannot be said is lost with the line, which [`Connection::next`] tells
+    /// of.
     pub(crate) async fn say(&mut self, envelope: Envelope) -> Result<(), Disconnect> {
         let State::Up(link) = &mut self.state else {
             return Err(Disconnect::Broken("it is not there yet".to_owned()));

@@ -52,7 +52,7 @@ impl LogFile {
         }
     }
 
-    /// A file with rows, behind the last of which it goes on.
+    /// A file with rows, behind the last of which it continues.
     ///
     /// # Errors
     /// What the system said, or that the rows cannot be found.

@@ -140,7 +140,7 @@ impl Member {
             }
             let joined = cell.join((self.key, &self.queue), join.role, asked);
             self.relay.forget(&cell);
-            // A room that was given up in this moment is made anew by the next try.
+            // A room that was given up in this moment is created again by the next try.
             if let Ok(is_in) = joined {
                 let join = join.clone();
                 *self.seat() = is_in.then_some(Seat { cell, join });

@@ -30,7 +30,7 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// What a command wants of the data directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To look and to tidy up: no turn starts or goes on by it.
+    /// To look and to tidy up: no turn starts or continues by it.
     Rows,
     /// To run turns. Other commands find this process as they find a server, as long as it lasts.
     Turns,

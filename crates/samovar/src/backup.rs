@@ -22,7 +22,7 @@ use crate::screen::say;
 /// How soon it says that it is at work, and how often then.
 const SILENT: Duration = Duration::from_secs(2);
 
-/// How long a server may take to end its turns and begin anew.
+/// How long a server may take to end its turns and start over.
 const RESTART: Duration = Duration::from_mins(2);
 
 /// Makes a backup, through the server that holds the data directory, or opens it for that.
@@ -47,7 +47,7 @@ pub(crate) async fn backup(args: Backup) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Puts a backup in the place of what is there: at once, or through the server, which begins anew.
+/// Puts a backup in the place of what is there: at once, or through the server, which starts over.
 pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
     let found = config::read(
         &args.common.places,

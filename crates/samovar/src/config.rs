@@ -285,7 +285,7 @@ fn language_of_system() -> Option<String> {
     set.find(|value| !value.is_empty())
 }
 
-/// What a server leaves for the one that it boots anew as.
+/// What a server leaves for the one that it restarts as.
 pub(crate) const BOOTED_AGAIN: &str = "SAMOVAR_BOOTED_AGAIN";
 
 /// What the run before this one in the same process has left.
@@ -464,7 +464,7 @@ fn warnings(config: &Config, resolved: &Resolved, sources: &Sources) -> Vec<Stri
 mod tests {
     use super::*;
 
-    /// Written anew with `SAMOVAR_WRITE=1`.
+    /// Rewritten with `SAMOVAR_WRITE=1`.
     #[test]
     fn the_page_names_the_variables_of_every_provider() {
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");

@@ -41,7 +41,7 @@ impl TurnStream {
         self.at.as_deref()
     }
 
-    /// Since when it is lost. What goes on and breaks off again without a word was never found.
+    /// Since when it is lost. What comes back and breaks off again without a word was never found.
     pub(crate) fn lost(&mut self) -> Instant {
         *self.lost.get_or_insert_with(Instant::now)
     }
@@ -102,7 +102,7 @@ fn read(frame: Frame) -> Result<Option<StreamEvent>, Failure> {
         }
         Some("error") => {
             let ended = Failure::new(Exit::Busy, word("code"), word("message"));
-            // Its turn goes on, and so does who was held up, such as by a pager.
+            // Its turn continues, and so does who was held up, such as by a pager.
             let is_stalled = ended.code == Code::ReaderStalled.as_str();
             Err(ended.of_gone(if is_stalled {
                 ServerLoss::Unsure

@@ -15,14 +15,14 @@ use crate::screen::say;
 use crate::stop::Stop;
 use crate::stores::is_begun;
 
-/// How often in a row it boots anew, at most.
+/// How often in a row it restarts, at most.
 const TIMES: u32 = 5;
-/// How long it serves well before the count begins anew.
+/// How long it serves well before the count starts over.
 const WELL: Duration = Duration::from_mins(10);
 /// How long it waits before the first time; twice as long before each next one.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often this process has booted anew, and where it listened then.
+/// How often this process has restarted, and where it listened then.
 pub(crate) struct Reboot {
     times: u32,
     port: Option<u16>,
@@ -51,7 +51,7 @@ impl Reboot {
         self.times > 0
     }
 
-    /// Boots anew after a pause, unless it did so too often or is asked to stop meanwhile. Comes back
+    /// Restarts after a pause, unless it did so too often or is asked to stop meanwhile. Comes back
     /// only then.
     ///
     /// # Errors

@@ -45,8 +45,8 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     run(found, |_, _| Ok(())).await
 }
 
-/// Serves what was found until it is asked to stop; asked again, it stops at once. `greet` says what is
-/// to be said behind the banner, of where the server listens.
+/// Serves what was found until it is asked to stop; asked again, it stops at once. `greet` says
+/// what is to be said behind the banner, of where the server listens.
 pub(crate) async fn run(
     mut found: Setup,
     greet: impl Fn(&str, &Setup) -> Result<(), Failure>,
@@ -121,8 +121,8 @@ async fn say_sandbox(config: &Config) {
     }
 }
 
-/// Refuses to make what a failed run has lost: its whole data directory. What `run.json` tells of, the
-/// start refuses.
+/// Refuses to make what a failed run has lost: its whole data directory. What `run.json` tells of,
+/// the start refuses.
 fn check_left(again: &Reboot, config: &Config) -> Result<(), Failure> {
     let dir = &config.data_dir;
     if again.is_again() && !is_begun(dir) && !dir.join("run.json").exists() {
@@ -136,7 +136,7 @@ fn check_left(again: &Reboot, config: &Config) -> Result<(), Failure> {
 enum StopReason {
     /// A person, or what started it, asked.
     Asked,
-    /// It has something to begin anew with.
+    /// It has something to start over with.
     Restart,
     /// A store failed for good.
     Failed(Broken),

@@ -40,7 +40,7 @@ use crate::view::{Ending, View};
 const LOOKED_FOR: Duration = Duration::from_mins(1);
 
 /// How long it may take to come back, before this process opens the data directory itself and the
-/// turn goes on here.
+/// turn continues here.
 const COMES_BACK: Duration = Duration::from_secs(5);
 
 /// How long it may take to reach whoever has a turn that is to stop: long enough to open the data

@@ -63,7 +63,7 @@ pub(crate) struct View {
     /// What is shown of an answer that is not finished.
     unfinished: Unfinished,
     voice: Voice,
-    /// Why the pass was void that may begin anew.
+    /// Why the pass was void that may start over.
     reset: Option<String>,
     /// A carriage return that may belong to the line feed to come.
     held_return: bool,
@@ -211,7 +211,7 @@ impl View {
         Ok(None)
     }
 
-    /// Says what a person is to know before a call goes on.
+    /// Says what a person is to know before a call continues.
     fn say_notice(&mut self, progress: &Progress) -> Result<(), Failure> {
         if let Some(note) = &progress.note {
             self.end_line()?;
@@ -249,7 +249,7 @@ impl View {
         Ok(())
     }
 
-    /// Begins anew with the turn as it stands: what was shown of it before may have holes.
+    /// Starts over with the turn as it stands: what was shown of it before may have holes.
     ///
     /// # Errors
     /// It cannot be written.

@@ -183,7 +183,7 @@ impl Opening {
     pub async fn finish(self) -> Result<Home, OpenError> {
         let mut config = self.config;
         let (workspace, toolbox) = furnish(&mut config, &self.shared, &self.files)?;
-        // Here a start ends what a tool of an earlier run has left running, before any turn goes on
+        // Here a start ends what a tool of an earlier run has left running, before any turn continues
         // (DU-18, step 2). None of the tools that there are starts a process.
         let reports = self.shared.api.reports.clone();
         let options = Options {
@@ -333,8 +333,8 @@ impl Home {
             .map_err(|source| OpenError::Rules { dir: dir(), source })
     }
 
-    /// The names of the tools that are declared closed, by the configuration and in the data directory
-    /// (AS-26). Of a list that cannot be read, [`Home::try_tokens`] says why.
+    /// The names of the tools that are declared closed, by the configuration and in the data
+    /// directory (AS-26). Of a list that cannot be read, [`Home::try_tokens`] says why.
     pub fn closed_tools(config: &Config) -> Vec<String> {
         let files = SmallFiles::of(&config.data_dir);
         let registered = files.and_then(|files| registered::kept(&files));

@@ -2,8 +2,9 @@
 //! of them with their checksums.
 //!
 //! Nothing is removed from the journal meanwhile, and the history is copied first: what its copy
-//! lacks is in the journal's copy, and the audit's copy has the head that it stores. Tokens, logs and the address of a running server are left out: a
-//! backup shows the conversations and gives no access to a server.
+//! lacks is in the journal's copy, and the audit's copy has the head that it stores. Tokens, logs
+//! and the address of a running server are left out: a backup shows the conversations and gives no
+//! access to a server.
 
 mod files;
 mod restore;
@@ -57,7 +58,7 @@ pub struct Backups {
     audit: Arc<AuditLog>,
     /// Taken while one is made, and for good once one is to be put back.
     one: Arc<Semaphore>,
-    /// What goes on when nobody waits for it any longer.
+    /// Work that continues after its caller has gone.
     tasks: TaskTracker,
 }
 
@@ -218,8 +219,8 @@ impl Backups {
     }
 }
 
-/// The folder that a backup is made in, beside where it is to be. Each run of the server has a name of
-/// its own for it, so that what a kill has left is in nobody's way.
+/// The folder that a backup is made in, beside where it is to be. Each run of the server has a name
+/// of its own for it, so that what a kill has left is in nobody's way.
 fn part_of(target: &Path, data_dir: &Path, epoch: u64) -> Result<PathBuf, Error> {
     let refuse = |why: String| Error::new(Code::BackupUnusable, why);
     let shown = || locale::quoted(target);

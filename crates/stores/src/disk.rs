@@ -166,7 +166,7 @@ impl Disk {
     /// Whether there is room for a transaction, tried and not asked.
     pub(crate) fn has_room(&self) -> bool {
         let inner = &self.0;
-        // Made anew, so that nothing is written through a link that has its name.
+        // Created again, so that nothing is written through a link that has its name.
         inner.remove(PROBE);
         let written = inner
             .create(PROBE)

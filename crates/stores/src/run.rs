@@ -47,7 +47,8 @@ pub struct Run {
     /// Runs in a row that did not end by themselves.
     #[serde(default)]
     pub unclean: u32,
-    /// Whether the stores were put there by a person, as by a restore, and no run has served them yet.
+    /// Whether the stores were put there by a person, as by a restore, and no run has served them
+    /// yet.
     #[serde(default)]
     pub is_restored: bool,
     /// Whether the history could not be read at some time.
@@ -82,7 +83,7 @@ impl Run {
         }
     }
 
-    /// Notes in the file of a run that goes on that the history could not be read.
+    /// Notes in the file of a run that continues that the history could not be read.
     ///
     /// # Errors
     /// What the system said.

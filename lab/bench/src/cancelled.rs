@@ -1,4 +1,4 @@
-//! How long a turn goes on after a cancel.
+//! How long a turn continues after a cancel.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -48,7 +48,7 @@ impl Reader {
         // The id of the last frame that it has seen.
         let mut at: Option<String> = None;
         loop {
-            // Some forget what they have seen and begin anew.
+            // Some forget what they have seen and start over.
             let after = at.clone().filter(|_| self.dice.percent(RESUMES));
             let opened = match first.take() {
                 Some((address, frames)) => Ok(Ok((address, frames, None))),

@@ -18,7 +18,7 @@ use crate::oracle::judge;
 use crate::plan::{AtBroken, Plan};
 use crate::report::{Report, StartTimes};
 
-/// A run, which can be looked at from outside while it goes on.
+/// A run, which can be looked at from outside while it runs.
 #[derive(Clone)]
 pub struct Proof {
     plan: Arc<Plan>,

@@ -1,6 +1,6 @@
 //! The ways in which a text can spell one byte: as it is, or escaped for a URL, JSON, HTML, a shell.
 
-/// A byte and where the text goes on after it.
+/// A byte and where the text continues after it.
 pub(super) type Spelled = (u8, usize);
 
 /// What stands at one place of a text.

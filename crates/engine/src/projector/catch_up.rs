@@ -18,8 +18,8 @@ mod tests;
 /// Bytes of events that are read from the journal at once, about.
 const READ_BYTES: usize = 1024 * 1024;
 
-/// Logs that a former run left, the deleted ones first: what was made anew under the same id comes
-/// after.
+/// Logs that a former run left, the deleted ones first: what was created again under the same id
+/// comes after.
 pub(super) type Unprojected = VecDeque<(SessionId, LogEntry)>;
 
 impl Projector {
@@ -115,13 +115,14 @@ pub(crate) fn read_kept(
             break;
         }
         at = seen;
-        // A session that goes on meanwhile has more, which whoever runs it brings in.
+        // A session that continues meanwhile has more, which whoever runs it brings in.
         events.extend(more.into_iter().filter(|event| event.seq <= head));
     }
     Ok(events.into_iter().map(Arc::new).collect())
 }
 
-/// The durable events of a session from the first of an open turn on; nothing of it comes into memory.
+/// The durable events of a session from the first of an open turn on; nothing of it comes into
+/// memory.
 ///
 /// # Errors
 /// [`Broken`] when the journal cannot be read.

@@ -21,7 +21,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 const CUT: &str = "the server stopped while this call ran, so it may have happened or not";
 
 impl Runner {
-    /// Decides about every call that had begun, and notes that the turn goes on. All of it is kept
+    /// Decides about every call that had begun, and notes that the turn continues. All of it is kept
     /// with the commit that comes before anything touches the world again.
     pub(super) async fn take_up(&mut self) -> Result<(), Broken> {
         let cuts = self.turn.cut_calls();

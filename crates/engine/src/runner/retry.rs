@@ -45,8 +45,8 @@ enum Next {
     End,
 }
 
-/// How long a turn has spent on iterations that failed, without the waiting for a place to ask. Of this run alone: attempts are counted
-/// over any number of crashes, time is not.
+/// How long a turn has spent on iterations that failed, without the waiting for a place to ask. Of
+/// this run alone: attempts are counted over any number of crashes, time is not.
 #[derive(Debug, Default)]
 pub(crate) struct RetryTime {
     spent: Duration,
@@ -77,7 +77,7 @@ impl RetryTime {
 }
 
 impl Runner {
-    /// Makes the attempt void and goes on with the next one, or ends the turn with what readers
+    /// Makes the attempt void and continues with the next one, or ends the turn with what readers
     /// have seen of this one.
     pub(super) async fn give_up(
         &mut self,
@@ -240,7 +240,7 @@ impl Runner {
     }
 
     /// Waits before the next attempt. A server that stops does not wait for that: the next start
-    /// goes on with the turn.
+    /// continues with the turn.
     async fn pause(&mut self, pause: Duration) -> AskEnd {
         let end = Instant::now() + pause;
         let stopping = self.parts.stopping.clone();

@@ -50,8 +50,8 @@ struct Stored {
 }
 
 impl Mailbox {
-    /// Reads a session from the stores. A turn that was running when the server stopped goes on, one
-    /// that waits for somebody outside waits on, and messages whose turn had not begun begin it;
+    /// Reads a session from the stores. A turn that was running when the server stopped continues,
+    /// one that waits for somebody outside waits on, and messages whose turn had not begun begin it;
     /// where no turns run, all of them stay as they are.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Mailbox {
             number.unwrap_or_else(|| self.parts.journal.new_log()),
             fold.open,
         );
-        // A log of a session that was made anew begins behind the one that was deleted.
+        // A log of a session that was created again begins behind the one that was deleted.
         let first = found.events.first().map(|event| Seq(event.seq.0 - 1));
         let projected = found.projected().max(first.unwrap_or_default());
         self.parts.projector.begin(&log, projected);
@@ -278,8 +278,8 @@ impl Mailbox {
         }
     }
 
-    /// Reads the messages of the history before those that are known. Returns true at the beginning of
-    /// the session.
+    /// Reads the messages of the history before those that are known. Returns true at the beginning
+    /// of the session.
     async fn read_before(&self, rows: &mut Vec<MessageRow>, size: usize) -> Result<bool, Broken> {
         let limit = u32::try_from(size).unwrap_or(u32::MAX);
         let query = MessageQuery {
@@ -295,7 +295,8 @@ impl Mailbox {
     }
 }
 
-/// The places where turns begin in a conversation whose messages from the place `before` on are known.
+/// The places where turns begin in a conversation whose messages from the place `before` on are
+/// known.
 fn turn_starts(known: &[MessageRow], before: usize) -> Vec<usize> {
     let is_start = |at: &usize| {
         let earlier = at.checked_sub(1).and_then(|earlier| known.get(earlier));

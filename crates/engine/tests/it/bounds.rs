@@ -150,7 +150,7 @@ async fn bounds_hold_for_a_turn_that_waits_and_over_a_restart() {
     let again = turn_of(rig.submit(bounds(7, Approval::ReadOnly)).await);
 
     assert_eq!(again, second);
-    // The turn before it goes on, and never ends by itself.
+    // The turn before it continues, and never ends by itself.
     assert!(rig.cancel(Some(&first)).await);
     let ended = outcome(&rig, &second).await;
     assert_eq!(ended, (Some(Status::Done), FinishReason::MaxIterations));

@@ -1,4 +1,5 @@
-//! A turn that a killed server left goes on: what becomes of its open step and of each of its calls.
+//! A turn that a killed server left continues: what becomes of its open step and of each of its
+//! calls.
 
 use samovar_core::command::Opening;
 use samovar_core::error::FaultCode;
@@ -16,7 +17,7 @@ use crate::kept::{
 };
 use crate::rig::{Rig, disk, session, settings, well};
 
-/// The next run, in which nothing goes on before it is used.
+/// The next run, in which nothing continues before it is used.
 fn used() -> Settings {
     Settings {
         recovery: Recovery::UsedSessions,

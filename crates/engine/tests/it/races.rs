@@ -248,7 +248,7 @@ async fn nothing_of_a_turn_comes_behind_its_end_when_it_is_stopped_while_it_wait
         sending.spawn(async move { send(&engine, session(), action).await });
         rig.disk.full_journal().refuses().await;
     }
-    // It is there when the turn goes on, and too late.
+    // It is there when the turn continues, and too late.
     go.notify_one();
     rig.disk.full_journal().refuses().await;
     rig.disk.full_journal().set(false);

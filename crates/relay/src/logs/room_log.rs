@@ -130,7 +130,8 @@ impl RoomLog {
     /// Keeps the rows of a step, all or none.
     ///
     /// # Errors
-    /// What the system said; then none of them is kept, and a study session that was to begin has not.
+    /// What the system said; then none of them is kept, and a study session that was to begin has
+    /// not.
     pub(crate) fn keep(&mut self, step: &Step) -> io::Result<KeptRows> {
         match &step.log {
             Move::Begins(announced) => self.begin(step, announced.as_deref()),
@@ -164,7 +165,8 @@ impl RoomLog {
         })
     }
 
-    /// Keeps rows in the room's own file; when that has no room it is moved away, and the next begins.
+    /// Keeps rows in the room's own file; when that has no room it is moved away, and the next
+    /// begins.
     fn keep_own(&mut self, rows: &[NewRow]) -> io::Result<RowAddress> {
         let mut file = self.take_own()?;
         let mut index = self.append(&mut file, rows);
@@ -215,8 +217,8 @@ impl RoomLog {
         });
         let rows: Vec<NewRow> = step.rows.iter().cloned().chain(renamed).collect();
         let began = self.append(&mut file, &rows);
-        // The one before is over before this one is marked: a crash in between leaves none that is open
-        // and not over, and nobody was told of this one.
+        // The one before is over before this one is marked: a crash in between leaves none that is
+        // open and not over, and nobody was told of this one.
         let began = began.and_then(|_| {
             self.supersede(step.at);
             self.mark(&study)
@@ -290,7 +292,7 @@ impl RoomLog {
         Some(file.synced().clone())
     }
 
-    /// Leaves all files as they are; a study session goes on when the room is there again.
+    /// Leaves all files as they are; a study session continues when the room is there again.
     pub(crate) fn close(&mut self) {
         self.own = None;
         if std::mem::take(&mut self.has_id) {

@@ -25,7 +25,7 @@ async fn calls(agent: &mut Member, tool: &str, params: Value) {
     assert_eq!(result["ok"], true, "{result:?}");
 }
 
-/// Chooses the first item that can be had, and goes on.
+/// Chooses the first item that can be had, and continues.
 async fn goes_on(agent: &mut Member) {
     let snapshot = asks(agent, "snapshot.get", json!({})).await;
     let spec = &snapshot["uiSpec"];

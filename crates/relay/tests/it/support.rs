@@ -46,7 +46,7 @@ impl Bench {
         }
     }
 
-    /// The same folder under a relay that is begun anew.
+    /// The same folder under a relay that is started over.
     pub(crate) async fn again(self, config: RelayConfig) -> Self {
         self.relay.close().await;
         Self::on(self.dir, config, NOON + HOUR)

@@ -1,4 +1,4 @@
-//! How far a proof is: a line that is written anew on a terminal, a line now and then elsewhere.
+//! How far a proof is: a line that is rewritten on a terminal, a line now and then elsewhere.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use samovar_prove::Proof;
 
 use crate::screen::say;
 
-/// How often the line is written anew on a terminal.
+/// How often the line is rewritten on a terminal.
 const ON_TERMINAL: Duration = Duration::from_millis(250);
 
 /// How often a line is written where nobody watches.

@@ -134,7 +134,7 @@ impl Talk {
         !self.way.is_here()
     }
 
-    /// Says what goes on in the server, and how to see it.
+    /// Says what the server is doing, and how to see it.
     ///
     /// # Errors
     /// As [`Talk::ask`].

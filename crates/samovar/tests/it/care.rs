@@ -1,5 +1,5 @@
-//! A kill while the stores themselves are taken care of: a backup is put back, something damaged is set
-//! aside, tables are made.
+//! A kill while the stores themselves are taken care of: a backup is put back, something damaged is
+//! set aside, tables are made.
 
 use std::fs;
 use std::path::Path;
@@ -119,7 +119,7 @@ async fn is_restored(program: &Program, data: &str, what: &str) -> bool {
     assert!(is_restored || told[0] == AFTER, "{what}: {told:?}");
     assert_eq!(replaced.len(), usize::from(is_restored), "{what}");
     for aside in replaced {
-        // It is all there still: a start goes on with it.
+        // It is all there still: a start continues with it.
         let again = format!("{data}/{aside}");
         let server = serve(program, &again).await;
         assert_eq!(messages(&server, SESSION).await, AFTER, "{what}");

@@ -73,7 +73,7 @@ async fn a_killed_turn_is_told_again_as_far_as_it_was_shown_and_goes_on_by_itsel
 
     let (told, ending) = again.split_at(killed.seen.len());
     assert_eq!(told, killed.seen);
-    // The pass is told anew under its number: what it had said is void.
+    // The pass is told again under its number: what it had said is void.
     let pass = |frame: &Frame| frame.data["iteration"].clone();
     let broken_off = killed
         .seen

@@ -75,7 +75,7 @@ impl CutWrite {
     /// Starts again, and gives what the model was told of the call.
     async fn told(&self) -> String {
         let server = self.program.serve(&["--approval", "auto"]).await;
-        // It waits for the turn that goes on.
+        // It waits for the turn that continues.
         let message = json!({"sessionId": "s", "content": "say the last"});
         server.ok("sendMessage", message).await;
         let rows = server.ok("getMessages", json!({"sessionId": "s"})).await;

@@ -41,7 +41,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A data directory of another machine, whose turn goes on as soon as somebody opens it: the
+/// A data directory of another machine, whose turn continues as soon as somebody opens it: the
 /// person asked, the model was slow, and the server was killed.
 async fn strangers_data() -> Program {
     let gate = Gate::new("never");

@@ -1,4 +1,4 @@
-//! A disk that fails under a running server: what is told, and that it boots anew in its place. The
+//! A disk that fails under a running server: what is told, and that it restarts in its place. The
 //! failure is made by `strace`, which answers a system call in the kernel's stead.
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The study log of a server that is killed: it goes on in the same file, without a gap.
+//! The study log of a server that is killed: it continues in the same file, without a gap.
 
 use samovar_testkit::{Program, Serving, Socket};
 use serde_json::{Value, json};

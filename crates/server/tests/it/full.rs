@@ -1,5 +1,5 @@
 //! A disk that is full, or read-only, under a real server: nothing new is accepted, nothing that was
-//! accepted is lost, and all goes on by itself when there is room again.
+//! accepted is lost, and all continues by itself when there is room again.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use tokio::time::timeout;
 
 use crate::raw::{HANG, Request};
 
-/// A request that goes on as a WebSocket, until a line of it is changed.
+/// A request that continues as a WebSocket, until a line of it is changed.
 pub(crate) fn handshake(app: &App, path: &str) -> Request {
     Request::new(app, "GET", path)
         .set("connection", "close, Upgrade")

@@ -1,4 +1,4 @@
-//! A model's server that fails: one error, the right code, nothing lost, and the session goes on.
+//! A model's server that fails: one error, the right code, nothing lost, and the session continues.
 
 mod answers;
 mod calls;

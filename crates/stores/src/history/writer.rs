@@ -4,7 +4,7 @@
 //! them durable at once: it commits one small change under `synchronous = FULL`, for which `SQLite`
 //! syncs the whole WAL file, so every frame before that change is on the disk too. What has left
 //! the WAL by then is as safe: a checkpoint syncs the WAL before it copies pages into the database,
-//! and the database before the WAL may be written anew.
+//! and the database before the WAL may be rewritten.
 //!
 //! `SQLite`'s automatic checkpoints are off, because they swallow their errors, a failed fsync too.
 //! The writer folds the WAL into the database itself after [`CHANGES_IN_WAL`] changes, and once

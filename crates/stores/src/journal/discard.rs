@@ -10,7 +10,8 @@ use super::tables::{LogRow, Tables};
 
 impl Tables {
     /// Removes everything of a session, whatever of it can still be read. Its log stays as a deleted
-    /// one until the next boot, so that a session made anew under its id goes on counting behind it.
+    /// one until the next boot, so that a session created again under its id continues counting
+    /// after it.
     pub(super) fn discard(&self, txn: &mut RwTxn<'_>, session: &SessionId) -> Result<(), Fault> {
         let Some(log) = self.log_of(txn, session)? else {
             return Ok(());

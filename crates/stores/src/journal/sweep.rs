@@ -139,7 +139,7 @@ impl Tables {
     }
 
     /// Forgets a log that holds nothing. A deleted session's stays until the next boot, so that a
-    /// session made anew under its id goes on counting behind it within this epoch.
+    /// session created again under its id continues counting after it within this epoch.
     fn forget_if_empty(&self, txn: &mut RwTxn<'_>, log: LogNo) -> Result<(), Fault> {
         if self.rows(txn, RowKey::new(log, Seq(0)))?.next().is_some() {
             return Ok(());

@@ -46,7 +46,7 @@ pub(super) struct Tables {
     pub(super) events: Table<U128<BE>, Bytes>,
     /// Log to its [`LogRow`].
     pub(super) logs: Table<U64<BE>, Bytes>,
-    /// Session to its log: the newest, when it was deleted and made anew.
+    /// Session to its log: the newest, when it was deleted and created again.
     pub(super) sessions: Table<Str, U64<BE>>,
     /// Logs with unfinished turns, with the position from where those must be read.
     pub(super) open: Table<U64<BE>, U64<BE>>,

@@ -324,7 +324,7 @@ impl Writer {
         if let Err(broken) = looked.and_then(|()| self.keep(&[])) {
             return answer(waiter, Err(broken));
         }
-        // A sweep that comes while another is under way begins anew, with both their waiters.
+        // A sweep that comes while another is under way starts over, with both their waiters.
         let under_way = self.sweep.take();
         let mut waiters = under_way.map_or_else(Vec::new, |(_, waiters)| waiters);
         waiters.push(waiter);

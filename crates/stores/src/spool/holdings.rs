@@ -11,7 +11,7 @@ use samovar_core::{Event, Kind, MessageId, Seq, TurnId};
 pub(crate) enum Release {
     /// A message up to a position: folded so far, or finished.
     Message(MessageId, Seq),
-    /// Every message of a turn up to a position: its step began anew, or it is over.
+    /// Every message of a turn up to a position: its step started over, or it is over.
     Turn(TurnId, Seq),
     /// Everything: the session is deleted.
     Log,

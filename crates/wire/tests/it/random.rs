@@ -51,7 +51,7 @@ struct Plan {
     cut: Option<Index>,
     /// Where events of other turns stand.
     strangers: Vec<Index>,
-    /// Where the server was started anew.
+    /// Where the server was restarted.
     restart: Index,
 }
 

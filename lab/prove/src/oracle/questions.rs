@@ -1,5 +1,5 @@
 //! Questions: each is asked once in a life until it is answered, under one call, and nothing else of
-//! its turn goes on meanwhile.
+//! its turn continues meanwhile.
 
 mod replies;
 
@@ -188,8 +188,8 @@ impl<'c> Case<'c> {
         }
     }
 
-    /// The chat's own agent speaks where there is one, and somebody has woken it: a person whom nobody
-    /// waited for, or a signal.
+    /// The chat's own agent speaks where there is one, and somebody has woken it: a person whom
+    /// nobody waited for, or a signal.
     fn said_unwoken(&self, verdict: &mut Verdict) {
         for (life, log) in self.logs.lives() {
             let mut own = log.values().filter(|said| said.author == CHAT_AGENT);
@@ -229,7 +229,7 @@ impl<'c> Case<'c> {
         if let Some(effect) = effect {
             verdict.find(Broken::RanBeside, said.message, &effect.call);
         }
-        // Behind what has joined the turn, results are counted anew.
+        // Behind what has joined the turn, results are counted again.
         let is_alone = said.told.joined.is_empty();
         let mut prompts = self.observed.asked.iter();
         let prompt = prompts.find(|prompt| {

@@ -124,7 +124,7 @@ impl<'c> Canon<'c> {
         }
     }
 
-    /// Where a connection begins. Who has seen a message's own turn goes on in the one that it has
+    /// Where a connection begins. Who has seen a message's own turn continues in the one that it has
     /// joined, behind the place that is named.
     fn behind(&self, reading: &ReaderConnection, streams: &Streams<'_>) -> StreamStart {
         let Some(after) = reading.after.as_deref() else {

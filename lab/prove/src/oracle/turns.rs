@@ -11,7 +11,7 @@ use crate::turn_record::{TurnEnd, TurnRecord, UserMessage, is_of_called};
 use crate::violation::Broken;
 use crate::words;
 
-/// How often a turn goes on in a row before it may end so.
+/// How often a turn continues in a row before it may end so.
 pub(super) const CONTINUATIONS: u64 = 5;
 
 /// How a turn ends whose provider refuses it for good.

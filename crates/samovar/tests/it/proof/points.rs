@@ -207,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Reads on in the turn that goes on, to its end.
+    /// Reads on in the turn that continues, to its end.
     async fn wait_for_the_last(&self, server: &Serving) -> Result<(), reqwest::Error> {
         let last = self.posts.last().unwrap();
         let again = send(server, last.id, last.content).await?;

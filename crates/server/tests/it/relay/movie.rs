@@ -60,7 +60,7 @@ impl Booker {
         snapshot["payload"].clone()
     }
 
-    /// Chooses the first item that can be had, and goes on.
+    /// Chooses the first item that can be had, and continues.
     async fn goes_on(&mut self) {
         let spec = self.screen().await["uiSpec"].clone();
         let mut items = spec["visibleItems"].as_array().unwrap().iter();

@@ -153,7 +153,7 @@ async fn a_hole_is_told_once_and_what_comes_after_it_is_believed_again() {
         seqs(&third.journal, no),
         [1, 2, 3, 4, 5, 20, 21, 30, 31, 32]
     );
-    // A reader in the middle of the hole hears of it, and goes on behind it.
+    // A reader in the middle of the hole hears of it, and continues after it.
     let behind = third.journal.read(no, Seq(9), 1).unwrap();
     let behind = behind.first().map(|event| (lost(event), event.seq));
     assert_eq!(behind, Some((Some(6), Seq(20))));

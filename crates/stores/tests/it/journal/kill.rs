@@ -119,7 +119,7 @@ fn whatever_was_told_as_kept_is_there_after_kill_9() {
     }
 }
 
-/// Spools against a limit on the size of files until a write fails, then goes on.
+/// Spools against a limit on the size of files until a write fails, then continues.
 #[tokio::test]
 async fn child_spools_against_a_limit() {
     let Some(dir) = data_dir() else { return };

@@ -20,7 +20,7 @@ use super::{commanding, tree};
 use crate::undo::Turns;
 use crate::yard::{SECRET, Yard};
 
-/// Runs a command in turn `t`, and what the person is told before it goes on.
+/// Runs a command in turn `t`, and what the person is told before it continues.
 async fn noted(all: &mut Turns, command: &str) -> String {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let (told, ws) = (notes.clone(), all.yard.ws("began"));

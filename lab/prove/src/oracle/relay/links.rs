@@ -200,8 +200,8 @@ impl<'l> Links<'l> {
             let said = said.find(|said| said.id == id);
             let asked = said.and_then(|said| self.said(&said.mark));
             let asked_at = asked.and_then(|(_, row)| row.text("timestamp"));
-            // A room that was given up counts its members anew: what another of this number was told
-            // in the same words was before this one asked, or after it had left.
+            // A room that was given up counts its members from the start: what another of this
+            // number was told in the same words was before this one asked, or after it had left.
             let same = |(_, row): &&LoggedRow<'_>| {
                 row.kind() == got.kind
                     && row.payload() == &got.payload

@@ -1,5 +1,5 @@
-//! Studies: each has one log, which lies where its end says; one that was open at a kill goes on in it,
-//! and says so.
+//! Studies: each has one log, which lies where its end says; one that was open at a kill continues
+//! in it, and says so.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -212,7 +212,7 @@ fn streams() -> Vec<Broken> {
             first(day, |frames| drop(frames.remove(3)));
         }),
         check(Broken::Gap, |day| {
-            // It goes on behind its cursor, but leaves the next event out.
+            // It continues after its cursor, but leaves the next event out.
             let one = day.readings.iter_mut().find(|one| one.after.is_some());
             one.unwrap().frames.remove(0);
         }),
