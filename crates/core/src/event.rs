@@ -66,6 +66,29 @@ words! {
     }
 }
 
+/// What changed of a session itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionChange {
+    /// The new model, by its requested name; `None` if unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// As in [`Kind::SessionOpened`], of the new model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// The new title, empty if it was removed; `None` if unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<Title>,
+    /// The new approval level; `None` if unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    /// Whether text from outside may be in it from now on (TL-10).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
+    /// What is known of the model's window from now on; it stands alone (AS-15).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextLimit>,
+}
+
 /// What happened. This list is closed: a new kind needs an ADR, a spelling in every protocol, and a
 /// line in `docs/protocols.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,26 +114,7 @@ pub enum Kind {
     },
     /// The session's model, title or approval level changed, text from outside came into it, or
     /// something was learned about its model's window.
-    SessionChanged {
-        /// The new model, by its requested name; `None` if unchanged.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<String>,
-        /// As in [`Kind::SessionOpened`], of the new model.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        route: Option<String>,
-        /// The new title, empty if it was removed; `None` if unchanged.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        title: Option<Title>,
-        /// The new approval level; `None` if unchanged.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        approval: Option<Approval>,
-        /// Whether text from outside may be in it from now on (TL-10).
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        tainted: bool,
-        /// What is known of the model's window from now on; it stands alone (AS-15).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        context: Option<ContextLimit>,
-    },
+    SessionChanged(SessionChange),
     /// The session was deleted; none of its data may reappear (AS-19).
     SessionClosed,
     /// A turn started. Its input is the earlier message that was finished with this turn's id.
@@ -343,7 +347,7 @@ impl Kind {
     pub fn name(&self) -> &'static str {
         match self {
             Self::SessionOpened { .. } => "session_opened",
-            Self::SessionChanged { .. } => "session_changed",
+            Self::SessionChanged(_) => "session_changed",
             Self::SessionClosed => "session_closed",
             Self::TurnStarted { .. } => "turn_started",
             Self::StepStarted { .. } => "step_started",
@@ -387,7 +391,7 @@ impl Kind {
     pub fn group(&self) -> Group<'_> {
         match self {
             Self::SessionOpened { .. }
-            | Self::SessionChanged { .. }
+            | Self::SessionChanged(_)
             | Self::SessionClosed
             | Self::EventsLost { .. }
             | Self::StateChanged { .. } => Group::Session,
@@ -426,7 +430,7 @@ impl Kind {
         match self {
             Self::MessageFinished { message, .. } => message.role == Role::User,
             Self::SessionOpened { .. }
-            | Self::SessionChanged { .. }
+            | Self::SessionChanged(_)
             | Self::TurnStarted { .. }
             | Self::TurnContinued { .. }
             | Self::TurnUndone { .. }

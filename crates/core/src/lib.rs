@@ -52,6 +52,7 @@ pub use damage::{Damage, DamagedPart};
 pub use error::{Code, Error};
 pub use event::{
     Author, Bounds, ContextLimit, Entry, Event, FinishReason, Kind, LimitSource, Limits, Reminders,
+    SessionChange,
 };
 pub use file_changes::FileChanges;
 pub use history::History;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{AgentPath, Broken, Entry, Event, Kind, Seq, TurnId, failpoint};
+use samovar_core::{AgentPath, Broken, Entry, Event, Kind, Seq, SessionChange, TurnId, failpoint};
 
 use crate::context::Transcript;
 use crate::log::{Draft, Keeping, Log};
@@ -135,7 +135,15 @@ fn taints(event: &Arc<Event>) -> bool {
     is_taint(&event.kind)
 }
 
+/// The fact that text from outside may be in a session from now on.
+pub(crate) fn tainted() -> Kind {
+    Kind::SessionChanged(SessionChange {
+        tainted: true,
+        ..SessionChange::default()
+    })
+}
+
 /// Whether a fact says that text from outside may be in its session.
 pub(crate) fn is_taint(kind: &Kind) -> bool {
-    matches!(kind, Kind::SessionChanged { tainted: true, .. })
+    matches!(kind, Kind::SessionChanged(change) if change.tainted)
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use samovar_core::event::{Entry, Group};
 use samovar_core::history::{Change, MessageRow, Opened, Projection, SessionRow};
 use samovar_core::{
-    Approval, ContextLimit, Event, Kind, Message, Millis, Seq, SessionId, Title, Usage,
+    Approval, ContextLimit, Event, Kind, Message, Millis, Seq, SessionChange, SessionId, Title,
+    Usage,
 };
 use serde_json::Map;
 
@@ -65,7 +66,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
 fn change(event: &Event) -> Option<Change> {
     let (at, agent) = (event.at, event.agent.clone());
     match &event.kind {
-        Kind::SessionOpened { .. } | Kind::SessionChanged { .. } => of_session(event),
+        Kind::SessionOpened { .. } | Kind::SessionChanged(_) => of_session(event),
         Kind::SessionClosed => Some(Change::Close),
         Kind::TurnStarted { .. } | Kind::TurnFinished { .. } => of_turn(event),
         Kind::StepReset { usage, context, .. } => Some(spent(*usage, context.as_ref(), event)),
@@ -115,18 +116,18 @@ fn of_session(event: &Event) -> Option<Change> {
             metadata: metadata.clone(),
             at,
         })),
-        Kind::SessionChanged {
+        Kind::SessionChanged(SessionChange {
             context: Some(context),
             ..
-        } => Some(spent(Usage::default(), Some(context), event)),
-        Kind::SessionChanged {
+        }) => Some(spent(Usage::default(), Some(context), event)),
+        Kind::SessionChanged(SessionChange {
             model,
             route,
             title,
             approval,
             tainted,
             context: None,
-        } => Some(Change::Set {
+        }) => Some(Change::Set {
             model: model.clone(),
             route: route.clone(),
             title: title.clone(),
@@ -181,7 +182,9 @@ fn spent(usage: Usage, context: Option<&ContextLimit>, event: &Event) -> Change 
 /// What an event says about the room for a conversation.
 pub(crate) fn limit_in(kind: &Kind) -> Option<&ContextLimit> {
     match kind {
-        Kind::StepReset { context, .. } | Kind::SessionChanged { context, .. } => context.as_ref(),
+        Kind::StepReset { context, .. } | Kind::SessionChanged(SessionChange { context, .. }) => {
+            context.as_ref()
+        }
         _ => None,
     }
 }

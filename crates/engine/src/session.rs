@@ -9,7 +9,7 @@ use samovar_core::command::Change;
 use samovar_core::event::{Fault, Group};
 use samovar_core::{
     Accepted, Action, AgentPath, Approval, Author, Bill, Broken, Command, Error, Event,
-    FinishReason, Kind, Seq, SessionId, SystemPrompt, TurnId, Usage, failpoint,
+    FinishReason, Kind, Seq, SessionChange, SessionId, SystemPrompt, TurnId, Usage, failpoint,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
@@ -299,15 +299,14 @@ impl Mailbox {
         if model.is_none() && title.is_none() && approval.is_none() {
             return Ok(());
         }
-        let changed = Kind::SessionChanged {
+        let change = SessionChange {
             model,
             route: new_route,
             title,
             approval,
-            tainted: false,
-            context: None,
+            ..SessionChange::default()
         };
-        let draft = Draft::new(None, Author::User, changed);
+        let draft = Draft::new(None, Author::User, Kind::SessionChanged(change));
         let kept = open.keep(vec![draft], None).await;
         kept.map(drop).map_err(refusal)
     }
@@ -422,12 +421,12 @@ impl OpenSession {
         let before = kept.first().map(|event| Seq(event.seq.0 - 1));
         for event in kept {
             match &event.kind {
-                Kind::SessionChanged {
+                Kind::SessionChanged(SessionChange {
                     model,
                     route,
                     approval,
                     ..
-                } => {
+                }) => {
                     self.approval = approval.or(self.approval);
                     if let Some(model) = route.as_ref().or(model.as_ref()) {
                         // The context limit of the old model is forgotten.

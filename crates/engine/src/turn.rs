@@ -238,7 +238,7 @@ impl Turn {
             | Kind::CallClosed { .. } => self.take_call(kind),
             Kind::TurnFinished { reason, fault, .. } => self.finish(reason, fault.as_ref()),
             Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
+            | Kind::SessionChanged(_)
             | Kind::TurnUndone { .. }
             | Kind::SessionClosed
             | Kind::MessageStarted { .. }

@@ -62,7 +62,7 @@ impl Redactor {
                 }
             }
             Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
+            | Kind::SessionChanged(_)
             | Kind::SessionClosed
             | Kind::TurnStarted { .. }
             | Kind::StepStarted { .. }

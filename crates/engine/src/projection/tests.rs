@@ -126,14 +126,14 @@ fn messages_that_the_history_lacks_are_as_it_would_have_them() {
 #[test]
 fn a_session_that_the_history_lacks_some_of_is_as_it_would_have_it() {
     let mut events = talk();
-    let changed = Kind::SessionChanged {
+    let changed = Kind::SessionChanged(SessionChange {
         model: Some("other".to_owned()),
         route: Some("here/other".to_owned()),
         title: Some(Title::new("Tea").unwrap()),
         approval: Some(Approval::ReadOnly),
         tainted: true,
-        context: None,
-    };
+        ..SessionChange::default()
+    });
     events.push(log(vec![(None, changed)]).remove(0));
     let last = events.last_mut().unwrap();
     *last = Arc::new(Event {

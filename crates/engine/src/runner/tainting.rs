@@ -1,9 +1,9 @@
 //! Text from outside comes into a session (TL-10).
 
-use samovar_core::{Author, Kind, PostedContext};
+use samovar_core::{Author, PostedContext};
 
 use super::state::Runner;
-use crate::keep::is_taint;
+use crate::keep::{is_taint, tainted};
 
 impl Runner {
     /// A turn begins: its prompt may hold what the person has open, which comes from outside, and what
@@ -27,15 +27,7 @@ impl Runner {
     pub(super) fn taint(&mut self) {
         let is_noted = self.pending.iter().any(|draft| is_taint(&draft.kind));
         if self.session.taint.taint() && !is_noted {
-            let changed = Kind::SessionChanged {
-                model: None,
-                route: None,
-                title: None,
-                approval: None,
-                tainted: true,
-                context: None,
-            };
-            self.note_by(Author::System, changed);
+            self.note_by(Author::System, tainted());
         }
     }
 }

@@ -2,7 +2,7 @@
 //! window is the same after a restart (AS-15).
 
 use samovar_core::provider::ContextNumbers;
-use samovar_core::{Author, ContextLimit, Kind, LimitSource, Prompt, Usage};
+use samovar_core::{Author, ContextLimit, Kind, LimitSource, Prompt, SessionChange, Usage};
 use samovar_locale as locale;
 
 use super::state::Runner;
@@ -28,15 +28,11 @@ impl Runner {
     }
 
     fn note_limit(&mut self, limit: ContextLimit) {
-        let changed = Kind::SessionChanged {
-            model: None,
-            route: None,
-            title: None,
-            approval: None,
-            tainted: false,
+        let change = SessionChange {
             context: Some(limit),
+            ..SessionChange::default()
         };
-        self.note_by(Author::System, changed);
+        self.note_by(Author::System, Kind::SessionChanged(change));
     }
 
     /// Learns from the usage that an answer reports: how wrong the estimate of its prompt was, and

@@ -8,7 +8,7 @@ use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
     Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
-    Message, Model, Reminders, Role, Seq, TurnId,
+    Message, Model, Reminders, Role, Seq, SessionChange, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -97,15 +97,12 @@ impl Mailbox {
         // No provider could be used when the session was opened.
         let new_route = model.route_beside(&open.model);
         let routed = new_route.map(|route| {
-            let changed = Kind::SessionChanged {
+            let change = SessionChange {
                 model: Some(open.model.clone()),
                 route: Some(route),
-                title: None,
-                approval: None,
-                tainted: false,
-                context: None,
+                ..SessionChange::default()
             };
-            Draft::new(None, Author::System, changed)
+            Draft::new(None, Author::System, Kind::SessionChanged(change))
         });
         let said = draft(finished, Author::User);
         let mut drafts: Vec<_> = routed.into_iter().chain([said]).collect();

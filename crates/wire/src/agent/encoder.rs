@@ -330,7 +330,7 @@ impl Spelling {
                 self.finish_turn(cancelled, said);
             }
             Kind::SessionOpened { .. }
-            | Kind::SessionChanged { .. }
+            | Kind::SessionChanged(_)
             | Kind::TurnUndone { .. }
             | Kind::MessageStarted { .. }
             | Kind::Delta { .. }

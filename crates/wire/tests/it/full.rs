@@ -1,7 +1,7 @@
 //! The full profile.
 
 use samovar_core::event::Fragment;
-use samovar_core::{Event, Kind, Message, Role};
+use samovar_core::{Event, Kind, Message, Role, SessionChange};
 use samovar_wire::agent::Profile;
 
 use crate::log::{
@@ -100,14 +100,10 @@ fn a_turn_is_shown_alike_whatever_is_taken_back_or_changed_beside_it() {
     };
     let mut changed = event(
         2,
-        Kind::SessionChanged {
+        Kind::SessionChanged(SessionChange {
             model: Some("other".to_owned()),
-            route: None,
-            title: None,
-            approval: None,
-            tainted: false,
-            context: None,
-        },
+            ..SessionChange::default()
+        }),
     );
     changed.turn = None;
     let events = [

@@ -2,7 +2,9 @@
 
 use samovar_core::error::FaultCode;
 use samovar_core::event::{Fault, Fragment};
-use samovar_core::{Code, Error, Event, FinishReason, Kind, Message, Part, Role, Usage};
+use samovar_core::{
+    Code, Error, Event, FinishReason, Kind, Message, Part, Role, SessionChange, Usage,
+};
 use samovar_wire::agent::{Encoder, Profile};
 use samovar_wire::sse::FrameId;
 use serde_json::{Value, json};
@@ -232,14 +234,10 @@ fn an_old_client_sees_nothing_but_the_six_types() {
         Kind::StateChanged {
             state: json!("hidden"),
         },
-        Kind::SessionChanged {
+        Kind::SessionChanged(SessionChange {
             model: Some("hidden".to_owned()),
-            route: None,
-            title: None,
-            approval: None,
-            tainted: false,
-            context: None,
-        },
+            ..SessionChange::default()
+        }),
         Kind::TurnUndone {
             below: Vec::new(),
             messages: 2,
