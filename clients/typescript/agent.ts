@@ -31,6 +31,10 @@ export interface AgentService {
   listSessions(params?: PaginationParams): Promise<PaginatedResult<SessionInfo>>;
   /** Changes the title, the model or the approval level of a session, and returns it. */
   updateSession(params: UpdateSessionParams): Promise<SessionInfo>;
+  /** Adds a message to a session without starting a turn, and returns it. */
+  appendMessage(params: AppendMessageParams): Promise<AgentMessage>;
+  /** Adds tokens to those that a session has used, and returns the session. */
+  updateTokenUsage(params: UpdateTokenUsageParams): Promise<SessionInfo>;
   /** Stops a session's turns, and deletes the session. */
   deleteSession(params: DeleteSessionParams): Promise<void>;
   /** Stops a turn, and returns whether one was stopped. */
@@ -66,6 +70,8 @@ export const AGENT_METHODS = {
   getMessages: { path: "getMessages", verb: "POST", answers: "value" },
   listSessions: { path: "listSessions", verb: "POST", answers: "value" },
   updateSession: { path: "updateSession", verb: "POST", answers: "value" },
+  appendMessage: { path: "appendMessage", verb: "POST", answers: "value" },
+  updateTokenUsage: { path: "updateTokenUsage", verb: "POST", answers: "value" },
   deleteSession: { path: "deleteSession", verb: "POST", answers: "value" },
   cancel: { path: "cancel", verb: "POST", answers: "value" },
   undo: { path: "undo", verb: "POST", answers: "value" },
@@ -261,6 +267,69 @@ export interface UpdateSessionParams {
    * than the session has.
    */
   approval?: string;
+}
+
+/** Parameters of `appendMessage`. */
+export interface AppendMessageParams {
+  /** The session. */
+  sessionId: string;
+  /** The message. */
+  message: AppendedMessage;
+  /** The tokens that its model call used, to be counted with the session's. */
+  tokenUsage?: 
+    | CountedTokens;
+}
+
+/** A message that is appended. */
+export interface AppendedMessage {
+  /**
+   * The id; by default the server generates one. The same message under the same id is kept
+   * once.
+   */
+  id?: string;
+  /** The role of the author. */
+  role: "system" | "user" | "assistant" | "tool";
+  /** The text. Only a message with `toolCalls`, or of role `tool`, may have none. */
+  content?: string;
+  /** The calls of a message of role `assistant`. */
+  toolCalls?: AppendedCall[];
+  /**
+   * The call that a message of role `tool` answers: one at the end of the conversation that
+   * has no result.
+   */
+  toolCallId?: string;
+  /** The tool of a message of role `tool`; the one that the call names counts. */
+  name?: string;
+  /** Whether that call failed. */
+  isError?: boolean;
+}
+
+/** A call of an appended message. */
+export interface AppendedCall {
+  /** The call: 1 to 40 letters, digits, `_` and `-`. */
+  id: string;
+  /** The tool: 1 to 64 of the same. */
+  name: string;
+  /** The arguments. */
+  args?: Record<string, unknown>;
+}
+
+/** Tokens that a client counted. */
+export interface CountedTokens {
+  /** Tokens read by the model. From 0 to 4294967295. */
+  input: number;
+  /** Tokens written by the model. From 0 to 4294967295. */
+  output: number;
+}
+
+/** Parameters of `updateTokenUsage`. */
+export interface UpdateTokenUsageParams {
+  /** The session. */
+  sessionId: string;
+  /** Tokens to add to those that were read by models. From 0 to 4294967295. */
+  input: number;
+  /** Tokens to add to those that were written by models. From 0 to 4294967295. */
+  output: number;
 }
 
 /** Parameters of `deleteSession`. */

@@ -12,9 +12,9 @@ use crate::approval::Answer;
 use crate::error::{Code, Error};
 use crate::event::Bounds;
 use crate::file_changes::RestoredFile;
-use crate::id::{ApprovalId, CallId, MessageId, Seq, SessionId, TurnId};
+use crate::id::{AgentPath, ApprovalId, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;
-use crate::message::Outcome;
+use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::situation::Posted;
 use crate::title::Title;
 use crate::tool::Approval;
@@ -76,6 +76,8 @@ pub enum Action {
     Open(Opening),
     /// Send a message: starts a turn, or waits in the queue for its own.
     Post(Post),
+    /// Add a message that belongs to no turn and starts none (AS-17).
+    Append(Box<Appended>),
     /// Change the session's settings, not its messages.
     Change(Change),
     /// Take back the last turn: its messages leave the conversation. The effects of its tools
@@ -144,6 +146,20 @@ pub struct Post {
     pub posted: Posted,
 }
 
+/// A message that is added as it is.
+#[derive(Clone, Debug)]
+pub struct Appended {
+    /// The client's id for the message; `None` to have one generated.
+    pub message: Option<MessageId>,
+    /// The role of its author.
+    pub role: Role,
+    /// Its pieces. A message of role [`Role::Tool`] is one outcome, whose tool is the one that the
+    /// call names.
+    pub parts: Vec<Part>,
+    /// The token usage of its model call, outside of Samovar.
+    pub usage: Option<Usage>,
+}
+
 /// A change of a session's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
@@ -153,6 +169,8 @@ pub struct Change {
     pub title: Option<Title>,
     /// The approval level from the next turn on; `None` if unchanged.
     pub approval: Option<Approval>,
+    /// Tokens to add to those that it has used.
+    pub usage: Usage,
 }
 
 impl Post {
@@ -185,7 +203,7 @@ pub enum Delivery {
 }
 
 /// The result of an accepted command. It is already saved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Accepted {
     /// The session exists.
     Opened,
@@ -197,6 +215,13 @@ pub enum Accepted {
         turn: TurnId,
         /// Follow the log after this position to see the whole turn.
         after: Seq,
+    },
+    /// The message is saved.
+    Appended {
+        /// The message.
+        message: Arc<Message>,
+        /// The session's own agent.
+        agent: AgentPath,
     },
     /// The session was changed.
     Changed,

@@ -87,6 +87,9 @@ pub struct SessionChange {
     /// What is known of the model's window from now on; it stands alone (AS-15).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextLimit>,
+    /// Tokens that its client used outside of turns; they stand alone, too.
+    #[serde(default, skip_serializing_if = "Usage::is_zero")]
+    pub usage: Usage,
 }
 
 /// What happened. This list is closed: a new kind needs an ADR, a spelling in every protocol, and a

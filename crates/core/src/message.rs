@@ -109,6 +109,18 @@ impl Message {
         message
     }
 
+    /// Marks a message that no turn of its session made.
+    #[must_use]
+    pub fn appended(mut self) -> Self {
+        self.metadata.insert(APPENDED.to_owned(), true.into());
+        self
+    }
+
+    /// Whether no turn of its session made it.
+    pub fn is_appended(&self) -> bool {
+        self.metadata.contains_key(APPENDED)
+    }
+
     /// Whether it can begin a turn: what a user says, or the result of an agent in the background.
     pub fn is_input(&self) -> bool {
         match self.role {
@@ -128,6 +140,12 @@ impl Message {
         texts.collect()
     }
 
+    /// Whether it has the result of a call.
+    pub fn closes(&self, call: &CallId) -> bool {
+        let is_it = |part: &Part| matches!(part, Part::Outcome { call: of, .. } if of == call);
+        self.parts.iter().any(is_it)
+    }
+
     /// The tool calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match part {
@@ -142,6 +160,9 @@ impl Message {
 
 /// The metadata's key for the agent whose result a message of the server brings.
 const BACKGROUND: &str = "background";
+
+/// The metadata's key of a message that no turn of its session made.
+const APPENDED: &str = "appended";
 
 /// The metadata's key for what a message of the server reminds the model of.
 const REMINDER: &str = "reminder";
@@ -400,6 +421,11 @@ impl Usage {
     /// `input + output` (AS-18).
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
+    }
+
+    /// Whether it counts no token.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
     }
 
     /// The sum of two.

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use samovar_core::provider::ContextNumbers;
 use samovar_core::{
-    ContextLimit, Event, Kind, LimitSource, Message, MessageId, Part, Prompt, Role, Seq,
+    CallId, ContextLimit, Event, Kind, LimitSource, Message, MessageId, Millis, Part, Prompt, Role,
+    Seq, ToolCall,
 };
+use samovar_locale as locale;
 
 use crate::log::weight;
 use crate::projection;
+use crate::turn::unknown;
 
 mod estimate;
 mod steps;
@@ -182,6 +185,29 @@ impl Transcript {
         self.push(message);
     }
 
+    /// Adds a message that no turn made, and moves the window as the next turn would.
+    pub(crate) fn append(&mut self, message: Arc<Message>, max: usize) {
+        let place = self.before + self.messages.len();
+        if message.is_input() {
+            self.turns.push(place);
+        }
+        self.push(message);
+        let from = start(place + 1, max).max(self.before);
+        self.begin_at(shortened(from, self.before, &self.messages, max));
+    }
+
+    /// The calls at the end of the conversation that no result has closed.
+    pub(crate) fn open_calls(&self) -> Vec<&ToolCall> {
+        let is_result = |message: &&Arc<Message>| message.role == Role::Tool;
+        let mut rest = self.messages.iter().rev();
+        let results: Vec<_> = rest.by_ref().take_while(is_result).collect();
+        let asked = self.messages.iter().rev().nth(results.len());
+        let calls = asked.into_iter().flat_map(|message| message.calls());
+        calls
+            .filter(|call| !results.iter().any(|result| result.closes(&call.id)))
+            .collect()
+    }
+
     /// Adds what was said last.
     pub(crate) fn push(&mut self, message: Arc<Message>) {
         self.bytes += weight::of_message(&message);
@@ -244,7 +270,7 @@ impl Transcript {
             let is_other = |message: &&Arc<Message>| !message.is_input();
             rest = &rest[rest.iter().take_while(is_other).count()..];
         }
-        [opening.as_slice(), rest].concat()
+        closed([opening.as_slice(), rest].concat())
     }
 
     /// Adds the conversation to a prompt, as much of it as a limit has room for. A quarter of that is
@@ -278,6 +304,35 @@ impl Transcript {
         };
         prompt
     }
+}
+
+/// The messages, with an unknown outcome for each call that has none: a client may have appended calls
+/// without their results, and no provider takes them so.
+fn closed(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+    let mut shown = Vec::with_capacity(messages.len());
+    let mut open: Vec<(CallId, String)> = Vec::new();
+    for message in messages {
+        if message.role == Role::Tool {
+            open.retain(|(call, _)| !message.closes(call));
+        } else {
+            shown.extend(open.drain(..).map(lost));
+            let calls = message.calls();
+            open.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
+        }
+        shown.push(message);
+    }
+    shown.extend(open.into_iter().map(lost));
+    shown
+}
+
+fn lost((call, name): (CallId, String)) -> Arc<Message> {
+    let outcome = unknown(locale::turn::result_missing());
+    Arc::new(Message::of_outcome(
+        &call,
+        &name,
+        &outcome,
+        Millis::default(),
+    ))
 }
 
 /// Tokens as a server counts them in estimated ones, where it counts `per_mille` for a thousand.

@@ -148,7 +148,7 @@ impl Parts {
     pub(crate) fn check(&self, command: &Command) -> Result<(), Error> {
         let (starts_work, concerns_turns, adds) = match command.action {
             Action::Post { .. } | Action::Continue => (true, true, true),
-            Action::Open { .. } => (true, false, true),
+            Action::Open { .. } | Action::Append { .. } => (true, false, true),
             Action::Settle { .. } | Action::Decide { .. } | Action::Cancel { .. } => {
                 (false, true, false)
             }
@@ -163,7 +163,10 @@ impl Parts {
         if starts_work && self.stopping.is_cancelled() {
             return Err(Error::new(Code::Unavailable, locale::server::stopping()));
         }
-        let is_new = matches!(command.action, Action::Post { .. } | Action::Open { .. });
+        let is_new = matches!(
+            command.action,
+            Action::Post { .. } | Action::Open { .. } | Action::Append { .. }
+        );
         if is_new && self.memory.is_full() {
             return Err(Error::new(Code::Busy, locale::server::memory_full()));
         }

@@ -116,17 +116,18 @@ fn of_session(event: &Event) -> Option<Change> {
             metadata: metadata.clone(),
             at,
         })),
-        Kind::SessionChanged(SessionChange {
-            context: Some(context),
-            ..
-        }) => Some(spent(Usage::default(), Some(context), event)),
+        Kind::SessionChanged(SessionChange { context, usage, .. })
+            if context.is_some() || !usage.is_zero() =>
+        {
+            Some(spent(*usage, context.as_ref(), event))
+        }
         Kind::SessionChanged(SessionChange {
             model,
             route,
             title,
             approval,
             tainted,
-            context: None,
+            ..
         }) => Some(Change::Set {
             model: model.clone(),
             route: route.clone(),
@@ -194,6 +195,7 @@ pub(crate) fn spent_in<'a>(kinds: impl Iterator<Item = &'a Kind>) -> Usage {
     let used = kinds.filter_map(|kind| match kind {
         Kind::StepReset { usage, .. } => Some(*usage),
         Kind::MessageFinished { message, .. } => message.usage,
+        Kind::SessionChanged(change) => Some(change.usage),
         _ => None,
     });
     used.fold(Usage::default(), Usage::plus)

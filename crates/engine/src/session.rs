@@ -30,6 +30,7 @@ use self::undo::Reach;
 
 pub use self::in_memory::Conversation;
 
+mod appended;
 mod awaited;
 mod children;
 mod current;
@@ -253,6 +254,7 @@ impl Mailbox {
                 answer(reply, posted);
                 failpoint!("reply.after");
             }
+            Action::Append(appended) => answer(reply, self.append(*appended).await),
             Action::Change(change) => {
                 let changed = self.change(change).await;
                 answer(reply, changed.map(|()| Accepted::Changed));
@@ -286,6 +288,7 @@ impl Mailbox {
             model,
             title,
             approval,
+            usage,
         } = change;
         let missing = self.missing();
         let Some(open) = self.open.as_mut().filter(|open| open.closing.is_empty()) else {
@@ -296,7 +299,7 @@ impl Mailbox {
             self.parts.models.look_for(model).await;
             new_route = self.parts.models.resolve(model)?.route_beside(model);
         }
-        if model.is_none() && title.is_none() && approval.is_none() {
+        if model.is_none() && title.is_none() && approval.is_none() && usage.is_zero() {
             return Ok(());
         }
         let change = SessionChange {
@@ -304,6 +307,7 @@ impl Mailbox {
             route: new_route,
             title,
             approval,
+            usage,
             ..SessionChange::default()
         };
         let draft = Draft::new(None, Author::User, Kind::SessionChanged(change));

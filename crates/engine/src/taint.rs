@@ -144,6 +144,7 @@ impl Taint {
             }
             for part in &message.parts {
                 if let Part::Outcome { name, outcome, .. } = part
+                    && !message.is_appended()
                     && let Some(text) = tools.outside(name)
                 {
                     self.read(text, outcome);

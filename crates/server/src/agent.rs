@@ -12,11 +12,11 @@ use samovar_core::{
 use samovar_engine::{Attendance, Engine, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
-    AgentMessage, AgentStreamEvent, Awaited, BASE_PATH, CancelParams, CancelResult, Collector,
-    CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams, PaginatedResult,
-    PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult,
-    SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoParams, UndoResult,
-    UpdateSessionParams, Waiting, Waits, Within,
+    AgentMessage, AgentStreamEvent, AppendMessageParams, Awaited, BASE_PATH, CancelParams,
+    CancelResult, Collector, CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams,
+    PaginatedResult, PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams,
+    SendMessageResult, SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoParams,
+    UndoResult, UpdateSessionParams, UpdateTokenUsageParams, Waiting, Waits, Within,
 };
 use samovar_wire::api::{ApprovalInfo, OpenCallInfo};
 use samovar_wire::params;
@@ -78,6 +78,16 @@ pub(crate) fn routes() -> Vec<Endpoint> {
             at("updateSession"),
             "Changes the title, the model or the approval level of a session, and returns it.",
             update_session,
+        ),
+        Endpoint::changing(
+            at("appendMessage"),
+            "Adds a message to a session without starting a turn, and returns it.",
+            append_message,
+        ),
+        Endpoint::changing(
+            at("updateTokenUsage"),
+            "Adds tokens to those that a session has used, and returns the session.",
+            update_token_usage,
         ),
         Endpoint::changing(
             at("deleteSession"),
@@ -346,6 +356,24 @@ async fn update_session(call: Call, params: UpdateSessionParams) -> Result<Sessi
     Ok(SessionInfo::from(&row))
 }
 
+async fn append_message(call: Call, params: AppendMessageParams) -> Result<AgentMessage, Error> {
+    let (session, action) = params.into_action()?;
+    match submit(&call, &session, action).await? {
+        Accepted::Appended { message, agent } => Ok(AgentMessage::of(&session, &message, &agent)),
+        _ => Err(Error::new(Code::Internal, locale::message::not_taken())),
+    }
+}
+
+async fn update_token_usage(
+    call: Call,
+    params: UpdateTokenUsageParams,
+) -> Result<SessionInfo, Error> {
+    let (session, action) = params.into_action();
+    submit(&call, &session, action).await?;
+    let row = call.engine().await?.session(&session).await?;
+    Ok(SessionInfo::from(&row))
+}
+
 async fn delete_session(call: Call, params: DeleteSessionParams) -> Result<(), Error> {
     let action = match params.if_empty {
         Some(true) => Action::CloseEmpty,
@@ -384,6 +412,7 @@ async fn undo(call: Call, params: UndoParams) -> Result<UndoResult, Error> {
         }
         Accepted::Opened
         | Accepted::Posted { .. }
+        | Accepted::Appended { .. }
         | Accepted::Changed
         | Accepted::Continued
         | Accepted::Settled

@@ -2,6 +2,7 @@
 //! clients know, and the encoder that turns a turn's events into a stream.
 
 mod answer;
+mod append;
 mod budget;
 mod collector;
 mod encoder;
@@ -15,6 +16,9 @@ mod waiting;
 pub use answer::{
     CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
     ToolDefinition, UndoResult, Waits,
+};
+pub use append::{
+    AppendMessageParams, AppendedCall, AppendedMessage, CountedTokens, UpdateTokenUsageParams,
 };
 pub(crate) use budget::maybe as maybe_dollars;
 pub use budget::{BudgetInfo, Dollars};

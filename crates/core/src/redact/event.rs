@@ -100,6 +100,12 @@ impl Redactor {
                     *text = redacted;
                 }
             }
+            Action::Append(appended) => {
+                appended
+                    .parts
+                    .iter_mut()
+                    .for_each(|part| self.redact_part(part));
+            }
             Action::Change(Change { title, .. }) => {
                 let redacted = title.as_ref().map(|title| self.redact(title.as_str()));
                 if let Some(Cow::Owned(redacted)) = redacted {

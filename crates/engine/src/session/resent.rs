@@ -28,7 +28,6 @@ impl Mailbox {
         id: &MessageId,
         text: &str,
     ) -> Result<Option<Accepted>, Error> {
-        let session = self.id.clone();
         let Some(open) = &mut self.open else {
             return Ok(None);
         };
@@ -38,7 +37,7 @@ impl Mailbox {
         open.note_joined();
         if let Some(recent) = open.recent.recall(id) {
             if !recent.says(text) {
-                return Err(conflict(locale::message::another_content(shown(id))));
+                return Err(another_content(id));
             }
             let (turn, after) = (recent.turn.clone(), recent.after);
             let message = id.clone();
@@ -48,6 +47,16 @@ impl Mailbox {
                 after,
             }));
         }
+        match self.find_or_claim(id).await? {
+            Some(row) => self.join(id, &row, text).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What the history has under an id. `None` takes the id for this session: the caller must give it
+    /// back if it keeps nothing under it.
+    pub(super) async fn find_or_claim(&self, id: &MessageId) -> Result<Option<MessageRow>, Error> {
+        let session = self.id.clone();
         let (projector, wait) = (&self.parts.projector, self.parts.settings.read_wait);
         // What a former run accepted is known to nobody until the history has it.
         let is_whole = projector.took_over(wait).await;
@@ -71,10 +80,10 @@ impl Mailbox {
         match (self.stored(id, claim).await?, claim) {
             (Some(row), _) => {
                 self.let_go(id, claim);
-                self.join(id, &row, text).await.map(Some)
+                Ok(Some(row))
             }
             (None, Claim::Taken | Claim::Kept) => Ok(None),
-            (None, Claim::Refused) => Err(conflict(locale::message::another_session(shown(id)))),
+            (None, Claim::Refused) => Err(another_session(id)),
         }
     }
 
@@ -96,13 +105,13 @@ impl Mailbox {
     /// Joins the turn of a message that the history has.
     async fn join(&self, id: &MessageId, row: &MessageRow, text: &str) -> Result<Accepted, Error> {
         if row.session != self.id {
-            return Err(conflict(locale::message::another_session(shown(id))));
+            return Err(another_session(id));
         }
         let Some(turn) = row.turn.clone().filter(|_| row.message.role == Role::User) else {
             return Err(conflict(locale::message::already_kept(shown(id))));
         };
         if row.message.text() != text {
-            return Err(conflict(locale::message::another_content(shown(id))));
+            return Err(another_content(id));
         }
         let first = self.parts.history.turn_from(&self.id, &turn).await;
         let first = first.map_err(refusal)?.unwrap_or_default();
@@ -112,6 +121,14 @@ impl Mailbox {
             after: Seq(first.0.saturating_sub(1)),
         })
     }
+}
+
+pub(super) fn another_content(id: &MessageId) -> Error {
+    conflict(locale::message::another_content(shown(id)))
+}
+
+pub(super) fn another_session(id: &MessageId) -> Error {
+    conflict(locale::message::another_session(shown(id)))
 }
 
 fn conflict(why: String) -> Error {

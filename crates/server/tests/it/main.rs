@@ -8,6 +8,7 @@
 
 mod again;
 mod agents;
+mod appended;
 mod approvals;
 mod asking;
 mod audit;

@@ -268,6 +268,7 @@ impl UpdateSessionParams {
             model: self.model,
             title: self.title,
             approval: self.approval,
+            ..Change::default()
         };
         (self.session_id, Action::Change(change))
     }

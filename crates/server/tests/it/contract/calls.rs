@@ -22,6 +22,16 @@ fn samples(session: &str) -> Vec<(&'static str, Value, &'static str)> {
         ("createSession", of_session(), info),
         ("getSession", of_session(), info),
         ("updateSession", of_session(), info),
+        (
+            "updateTokenUsage",
+            json!({"sessionId": session, "input": 1, "output": 1}),
+            info,
+        ),
+        (
+            "appendMessage",
+            json!({"sessionId": session, "message": {"role": "user", "content": "hi"}}),
+            row.trim_matches(['[', ']']),
+        ),
         ("sendMessage", message(), turn),
         ("sendMessage/stream", message(), "stream"),
         (
