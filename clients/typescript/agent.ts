@@ -17,22 +17,12 @@ export const TICKETS_PATH = "/api/tickets";
 export interface AgentService {
   /** Creates a session; with the id of an existing session, returns that one. */
   createSession(params?: CreateSessionParams): Promise<SessionInfo>;
-  /** Sends a message, waits for its turn to end, and returns the whole turn. */
-  sendMessageAndWait(params: SendMessageParams): Promise<SendMessageResult>;
-  /** Sends a message, and streams its turn. */
-  sendMessage(params: SendMessageParams): AsyncIterable<AgentStreamEvent>;
-  /** Streams a turn again, after the last frame that was read. */
-  resumeMessage(params: ResumeParams): AsyncIterable<AgentResumedEvent>;
   /** Returns a session. */
   getSession(params: SessionParams): Promise<SessionInfo>;
-  /** Returns the last messages of a session, oldest first. */
-  getMessages(params: GetMessagesParams): Promise<AgentMessage[]>;
   /** Returns a page of the sessions, the most recently changed first. */
   listSessions(params?: PaginationParams): Promise<PaginatedResult<SessionInfo>>;
   /** Changes the title, the model or the approval level of a session, and returns it. */
   updateSession(params: UpdateSessionParams): Promise<SessionInfo>;
-  /** Adds a message to a session without starting a turn, and returns it. */
-  appendMessage(params: AppendMessageParams): Promise<AgentMessage>;
   /** Adds tokens to those that a session has used, and returns the session. */
   updateTokenUsage(params: UpdateTokenUsageParams): Promise<SessionInfo>;
   /** Stops a session's turns, and deletes the session. */
@@ -44,6 +34,16 @@ export interface AgentService {
    * and returns its user's message.
    */
   undo(params: UndoParams): Promise<UndoResult>;
+  /** Sends a message, waits for its turn to end, and returns the whole turn. */
+  sendMessageAndWait(params: SendMessageParams): Promise<SendMessageResult>;
+  /** Sends a message, and streams its turn. */
+  sendMessage(params: SendMessageParams): AsyncIterable<AgentStreamEvent>;
+  /** Streams a turn again, after the last frame that was read. */
+  resumeMessage(params: ResumeParams): AsyncIterable<AgentResumedEvent>;
+  /** Returns the last messages of a session, oldest first. */
+  getMessages(params: GetMessagesParams): Promise<AgentMessage[]>;
+  /** Adds a message to a session without starting a turn, and returns it. */
+  appendMessage(params: AppendMessageParams): Promise<AgentMessage>;
   /** Returns the tools that a model may call. */
   listTools(params?: NoParams): Promise<ToolDefinition[]>;
   /** Counts the sessions, their messages, and the tokens they used. */
@@ -63,18 +63,18 @@ export interface AgentMethod {
 /** Every method of the service, and how it is called. */
 export const AGENT_METHODS = {
   createSession: { path: "createSession", verb: "POST", answers: "value" },
-  sendMessageAndWait: { path: "sendMessage", verb: "POST", answers: "turn" },
-  sendMessage: { path: "sendMessage/stream", verb: "POST", answers: "stream" },
-  resumeMessage: { path: "sendMessage/stream", verb: "GET", answers: "stream" },
   getSession: { path: "getSession", verb: "POST", answers: "value" },
-  getMessages: { path: "getMessages", verb: "POST", answers: "value" },
   listSessions: { path: "listSessions", verb: "POST", answers: "value" },
   updateSession: { path: "updateSession", verb: "POST", answers: "value" },
-  appendMessage: { path: "appendMessage", verb: "POST", answers: "value" },
   updateTokenUsage: { path: "updateTokenUsage", verb: "POST", answers: "value" },
   deleteSession: { path: "deleteSession", verb: "POST", answers: "value" },
   cancel: { path: "cancel", verb: "POST", answers: "value" },
   undo: { path: "undo", verb: "POST", answers: "value" },
+  sendMessageAndWait: { path: "sendMessage", verb: "POST", answers: "turn" },
+  sendMessage: { path: "sendMessage/stream", verb: "POST", answers: "stream" },
+  resumeMessage: { path: "sendMessage/stream", verb: "GET", answers: "stream" },
+  getMessages: { path: "getMessages", verb: "POST", answers: "value" },
+  appendMessage: { path: "appendMessage", verb: "POST", answers: "value" },
   listTools: { path: "listTools", verb: "POST", answers: "value" },
   getStats: { path: "getStats", verb: "POST", answers: "value" },
 } as const satisfies Record<keyof AgentService, AgentMethod>;
@@ -102,6 +102,74 @@ export interface CreateSessionParams {
    * a wider one.
    */
   approval?: string;
+}
+
+/** Parameters of `getSession`. */
+export interface SessionParams {
+  /** The session. */
+  sessionId: string;
+}
+
+/** Parameters of `listSessions`. */
+export interface PaginationParams {
+  /** How many sessions to skip; by default 0. From 0 to 4294967295. */
+  offset?: number;
+  /** The most sessions to return; by default 50. From 0 to 200. */
+  limit?: number;
+  /** Only sessions whose id, title or first words contain this text. */
+  query?: string;
+}
+
+/** Parameters of `updateSession`. Absent fields are not changed. */
+export interface UpdateSessionParams {
+  /** The session. */
+  sessionId: string;
+  /** The title for people: at most 256 bytes without control characters; empty to remove it. */
+  title?: string;
+  /** The model from the next turn on. */
+  model?: string;
+  /**
+   * The approval level from the next turn on. Only the owner's tokens can set a wider one
+   * than the session has.
+   */
+  approval?: string;
+}
+
+/** Parameters of `updateTokenUsage`. */
+export interface UpdateTokenUsageParams {
+  /** The session. */
+  sessionId: string;
+  /** Tokens to add to those that were read by models. From 0 to 4294967295. */
+  input: number;
+  /** Tokens to add to those that were written by models. From 0 to 4294967295. */
+  output: number;
+}
+
+/** Parameters of `deleteSession`. */
+export interface DeleteSessionParams {
+  /** The session. */
+  sessionId: string;
+  /** Delete only an empty session; refuse one that has messages. */
+  ifEmpty?: boolean;
+}
+
+/** Parameters of `cancel`. */
+export interface CancelParams {
+  /** The session. */
+  sessionId: string;
+  /** The turn; by default the current one. */
+  turnId?: string;
+}
+
+/** Parameters of `undo`. */
+export interface UndoParams {
+  /** The session. */
+  sessionId: string;
+  /**
+   * Whether files get the content back that they had before the turn; by default they stay as
+   * they are.
+   */
+  files?: boolean;
 }
 
 /** Parameters of `sendMessage` and `sendMessage/stream`. */
@@ -228,12 +296,6 @@ export interface ResumeParams {
   after?: string;
 }
 
-/** Parameters of `getSession`. */
-export interface SessionParams {
-  /** The session. */
-  sessionId: string;
-}
-
 /** Parameters of `getMessages`. */
 export interface GetMessagesParams {
   /** The session. */
@@ -242,31 +304,6 @@ export interface GetMessagesParams {
   limit?: number;
   /** Only messages before this one. */
   before?: string;
-}
-
-/** Parameters of `listSessions`. */
-export interface PaginationParams {
-  /** How many sessions to skip; by default 0. From 0 to 4294967295. */
-  offset?: number;
-  /** The most sessions to return; by default 50. From 0 to 200. */
-  limit?: number;
-  /** Only sessions whose id, title or first words contain this text. */
-  query?: string;
-}
-
-/** Parameters of `updateSession`. Absent fields are not changed. */
-export interface UpdateSessionParams {
-  /** The session. */
-  sessionId: string;
-  /** The title for people: at most 256 bytes without control characters; empty to remove it. */
-  title?: string;
-  /** The model from the next turn on. */
-  model?: string;
-  /**
-   * The approval level from the next turn on. Only the owner's tokens can set a wider one
-   * than the session has.
-   */
-  approval?: string;
 }
 
 /** Parameters of `appendMessage`. */
@@ -320,43 +357,6 @@ export interface CountedTokens {
   input: number;
   /** Tokens written by the model. From 0 to 4294967295. */
   output: number;
-}
-
-/** Parameters of `updateTokenUsage`. */
-export interface UpdateTokenUsageParams {
-  /** The session. */
-  sessionId: string;
-  /** Tokens to add to those that were read by models. From 0 to 4294967295. */
-  input: number;
-  /** Tokens to add to those that were written by models. From 0 to 4294967295. */
-  output: number;
-}
-
-/** Parameters of `deleteSession`. */
-export interface DeleteSessionParams {
-  /** The session. */
-  sessionId: string;
-  /** Delete only an empty session; refuse one that has messages. */
-  ifEmpty?: boolean;
-}
-
-/** Parameters of `cancel`. */
-export interface CancelParams {
-  /** The session. */
-  sessionId: string;
-  /** The turn; by default the current one. */
-  turnId?: string;
-}
-
-/** Parameters of `undo`. */
-export interface UndoParams {
-  /** The session. */
-  sessionId: string;
-  /**
-   * Whether files get the content back that they had before the turn; by default they stay as
-   * they are.
-   */
-  files?: boolean;
 }
 
 /** No parameters: `listTools`, `getStats`. */
@@ -425,6 +425,49 @@ export interface TokenUsage {
   /** Tokens written by the model. */
   output: number;
 }
+
+/** A page of a list. */
+export interface PaginatedResult<T> {
+  /** The items on this page. */
+  items: T[];
+  /** The number of items on all pages. */
+  totalCount: number;
+}
+
+/** The result of `cancel`. */
+export interface CancelResult {
+  /** Whether a turn was stopped. */
+  cancelled: boolean;
+}
+
+/** The result of `undo`. */
+export interface UndoResult {
+  /** The turn that was taken back. */
+  turnId: string;
+  /** The user's message, to edit and send again. */
+  content: string;
+  /** Which effects remain, for people. */
+  note: string;
+  /** The files that are as they were before the turn; absent if `files` was not asked for. */
+  files?: UndoneFile[];
+  /** The tools whose other effects remain, by name; absent if `files` was not asked for. */
+  remainingTools?: string[];
+}
+
+/** A file that an `undo` took back. */
+export interface UndoneFile {
+  /** Its path, relative to the workspace. */
+  path: string;
+  /** What happened to it. */
+  change: UndoneChange;
+}
+
+/** What an `undo` did with a file. */
+export type UndoneChange =
+  /** It has its earlier content. */
+  | "restored"
+  /** The turn had created it, and it was removed. */
+  | "removed";
 
 /** A whole turn in one result. */
 export interface SendMessageResult {
@@ -767,49 +810,6 @@ export interface SnapshotChild {
   /** Its calls without a result, in order. */
   calls: ToolCallRequest[];
 }
-
-/** A page of a list. */
-export interface PaginatedResult<T> {
-  /** The items on this page. */
-  items: T[];
-  /** The number of items on all pages. */
-  totalCount: number;
-}
-
-/** The result of `cancel`. */
-export interface CancelResult {
-  /** Whether a turn was stopped. */
-  cancelled: boolean;
-}
-
-/** The result of `undo`. */
-export interface UndoResult {
-  /** The turn that was taken back. */
-  turnId: string;
-  /** The user's message, to edit and send again. */
-  content: string;
-  /** Which effects remain, for people. */
-  note: string;
-  /** The files that are as they were before the turn; absent if `files` was not asked for. */
-  files?: UndoneFile[];
-  /** The tools whose other effects remain, by name; absent if `files` was not asked for. */
-  remainingTools?: string[];
-}
-
-/** A file that an `undo` took back. */
-export interface UndoneFile {
-  /** Its path, relative to the workspace. */
-  path: string;
-  /** What happened to it. */
-  change: UndoneChange;
-}
-
-/** What an `undo` did with a file. */
-export type UndoneChange =
-  /** It has its earlier content. */
-  | "restored"
-  /** The turn had created it, and it was removed. */
-  | "removed";
 
 /** A tool. */
 export interface ToolDefinition {

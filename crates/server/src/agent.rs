@@ -39,36 +39,36 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 type Call = endpoint::Call<Approval>;
 type Endpoint = endpoint::Endpoint<Approval>;
 
+fn at(method: &str) -> String {
+    format!("{BASE_PATH}/{method}")
+}
+
 pub(crate) fn routes() -> Vec<Endpoint> {
-    let at = |method: &str| format!("{BASE_PATH}/{method}");
+    let mut routes = about_sessions();
+    routes.extend(about_messages());
+    routes.extend([
+        Endpoint::reading(
+            at("listTools"),
+            "Returns the tools that a model may call.",
+            list_tools,
+        ),
+        Endpoint::reading(
+            at("getStats"),
+            "Counts the sessions, their messages, and the tokens they used.",
+            get_stats,
+        ),
+    ]);
+    routes
+}
+
+fn about_sessions() -> Vec<Endpoint> {
     vec![
         Endpoint::changing(
             at("createSession"),
             "Creates a session; with the id of an existing session, returns that one.",
             create_session,
         ),
-        Endpoint::changing(
-            at("sendMessage"),
-            "Sends a message, waits for its turn to end, and returns the whole turn.",
-            send_message,
-        ),
-        Endpoint::streaming::<_, AgentStreamEvent<'_>, _>(
-            at("sendMessage/stream"),
-            "Sends a message, and streams its turn.",
-            stream_message,
-        ),
-        Endpoint::following::<_, ResumedEvent<'_>, _>(
-            at("sendMessage/stream"),
-            "Streams a turn again, after the last frame that was read.",
-            resume_message,
-        )
-        .with_tickets(),
         Endpoint::reading(at("getSession"), "Returns a session.", get_session),
-        Endpoint::reading(
-            at("getMessages"),
-            "Returns the last messages of a session, oldest first.",
-            get_messages,
-        ),
         Endpoint::reading(
             at("listSessions"),
             "Returns a page of the sessions, the most recently changed first.",
@@ -78,11 +78,6 @@ pub(crate) fn routes() -> Vec<Endpoint> {
             at("updateSession"),
             "Changes the title, the model or the approval level of a session, and returns it.",
             update_session,
-        ),
-        Endpoint::changing(
-            at("appendMessage"),
-            "Adds a message to a session without starting a turn, and returns it.",
-            append_message,
         ),
         Endpoint::changing(
             at("updateTokenUsage"),
@@ -105,15 +100,36 @@ pub(crate) fn routes() -> Vec<Endpoint> {
              to, and returns its user's message.",
             undo,
         ),
-        Endpoint::reading(
-            at("listTools"),
-            "Returns the tools that a model may call.",
-            list_tools,
+    ]
+}
+
+fn about_messages() -> Vec<Endpoint> {
+    vec![
+        Endpoint::changing(
+            at("sendMessage"),
+            "Sends a message, waits for its turn to end, and returns the whole turn.",
+            send_message,
         ),
+        Endpoint::streaming::<_, AgentStreamEvent<'_>, _>(
+            at("sendMessage/stream"),
+            "Sends a message, and streams its turn.",
+            stream_message,
+        ),
+        Endpoint::following::<_, ResumedEvent<'_>, _>(
+            at("sendMessage/stream"),
+            "Streams a turn again, after the last frame that was read.",
+            resume_message,
+        )
+        .with_tickets(),
         Endpoint::reading(
-            at("getStats"),
-            "Counts the sessions, their messages, and the tokens they used.",
-            get_stats,
+            at("getMessages"),
+            "Returns the last messages of a session, oldest first.",
+            get_messages,
+        ),
+        Endpoint::changing(
+            at("appendMessage"),
+            "Adds a message to a session without starting a turn, and returns it.",
+            append_message,
         ),
     ]
 }

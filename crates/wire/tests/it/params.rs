@@ -308,13 +308,13 @@ fn calls_that_change_something_become_commands() {
     assert_eq!(session.as_str(), "s");
     assert!(matches!(
         action,
-        Action::Change(Change { model: Some(model), title: Some(title), approval: None })
+        Action::Change(Change { model: Some(model), title: Some(title), approval: None, .. })
             if model == "m" && title.as_str() == "Tea"
     ));
     let update: UpdateSessionParams = from_body(br#"{"sessionId":"s","title":""}"#).unwrap();
     assert!(matches!(
         update.into_action().1,
-        Action::Change(Change { model: None, title: Some(title), approval: None }) if title.is_empty()
+        Action::Change(Change { model: None, title: Some(title), approval: None, .. }) if title.is_empty()
     ));
 
     let cancel: CancelParams = from_body(br#"{"sessionId":"s","turnId":"t"}"#).unwrap();
