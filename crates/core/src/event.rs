@@ -431,7 +431,9 @@ impl Kind {
     /// wait reports a finished action, and would be lost with the process (DU-12).
     pub fn can_wait(&self) -> bool {
         match self {
-            Self::MessageFinished { message, .. } => message.role == Role::User,
+            Self::MessageFinished { message, .. } => {
+                message.role == Role::User || message.is_appended()
+            }
             Self::SessionOpened { .. }
             | Self::SessionChanged(_)
             | Self::TurnStarted { .. }

@@ -1,5 +1,7 @@
 //! Messages. A message is a list of parts, never one string.
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -358,6 +360,12 @@ impl Outcome {
     /// A failure, in words that the model can act on.
     pub fn failed(text: impl Into<String>) -> Self {
         Self::new(Status::Failed, text)
+    }
+
+    /// That of a call that may have happened, in words that a model can act on (DU-5).
+    pub fn unknown(words: impl Display) -> Self {
+        let text = format!("outcome unknown: {words}; look before you retry");
+        Self::new(Status::Unknown, text)
     }
 
     /// A failure that other arguments can mend; the text says which.

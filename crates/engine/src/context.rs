@@ -5,16 +5,14 @@ use std::sync::Arc;
 
 use samovar_core::provider::ContextNumbers;
 use samovar_core::{
-    CallId, ContextLimit, Event, Kind, LimitSource, Message, MessageId, Millis, Part, Prompt, Role,
-    Seq, ToolCall,
+    ContextLimit, Event, Kind, LimitSource, Message, MessageId, Part, Prompt, Role, Seq, ToolCall,
 };
-use samovar_locale as locale;
 
 use crate::log::weight;
 use crate::projection;
-use crate::turn::unknown;
 
 mod estimate;
+mod results;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -270,7 +268,7 @@ impl Transcript {
             let is_other = |message: &&Arc<Message>| !message.is_input();
             rest = &rest[rest.iter().take_while(is_other).count()..];
         }
-        closed([opening.as_slice(), rest].concat())
+        results::closed([opening.as_slice(), rest].concat())
     }
 
     /// Adds the conversation to a prompt, as much of it as a limit has room for. A quarter of that is
@@ -304,35 +302,6 @@ impl Transcript {
         };
         prompt
     }
-}
-
-/// The messages, with an unknown outcome for each call that has none: a client may have appended calls
-/// without their results, and no provider takes them so.
-fn closed(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
-    let mut shown = Vec::with_capacity(messages.len());
-    let mut open: Vec<(CallId, String)> = Vec::new();
-    for message in messages {
-        if message.role == Role::Tool {
-            open.retain(|(call, _)| !message.closes(call));
-        } else {
-            shown.extend(open.drain(..).map(lost));
-            let calls = message.calls();
-            open.extend(calls.map(|call| (call.id.clone(), call.name.clone())));
-        }
-        shown.push(message);
-    }
-    shown.extend(open.into_iter().map(lost));
-    shown
-}
-
-fn lost((call, name): (CallId, String)) -> Arc<Message> {
-    let outcome = unknown(locale::turn::result_missing());
-    Arc::new(Message::of_outcome(
-        &call,
-        &name,
-        &outcome,
-        Millis::default(),
-    ))
 }
 
 /// Tokens as a server counts them in estimated ones, where it counts `per_mille` for a thousand.

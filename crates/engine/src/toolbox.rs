@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use jsonschema::Validator;
 use samovar_core::tool::{MAX_UI_EVENT_BYTES, UiEvent};
 use samovar_core::{
-    CallId, Closer, Effect, Error, FileChanges, Outcome, OutsideText, SessionId, Status, ToolCall,
+    CallId, Closer, Effect, Error, FileChanges, Outcome, OutsideText, SessionId, ToolCall,
     ToolReply, ToolSpec, Toolset,
 };
 use samovar_locale as locale;
@@ -352,10 +352,7 @@ fn late(spec: &ToolSpec) -> Outcome {
     let why = format!("the tool took longer than {seconds} s and was stopped");
     match spec.effect {
         Effect::Read => Outcome::failed(why),
-        Effect::Idempotent | Effect::Verifiable | Effect::Unsafe => {
-            let why = format!("outcome unknown: {why}; look before you retry");
-            Outcome::new(Status::Unknown, why)
-        }
+        Effect::Idempotent | Effect::Verifiable | Effect::Unsafe => Outcome::unknown(why),
     }
 }
 

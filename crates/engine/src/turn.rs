@@ -532,7 +532,7 @@ impl Turn {
 fn close(open: &Open, words: &str) -> Kind {
     let begun = open.intent.as_ref().map(|intent| intent.closer);
     let outcome = match begun {
-        Some(Closer::Tool) => unknown(words),
+        Some(Closer::Tool) => Outcome::unknown(words),
         Some(Closer::Outside | Closer::Child | Closer::Person) | None => {
             Outcome::new(Status::Cancelled, words)
         }
@@ -542,12 +542,4 @@ fn close(open: &Open, words: &str) -> Kind {
         name: open.call.name.clone(),
         outcome,
     }
-}
-
-/// The outcome of a call that may have happened, in words that a model can act on (DU-5).
-pub fn unknown(words: &str) -> Outcome {
-    Outcome::new(
-        Status::Unknown,
-        format!("outcome unknown: {words}; look before you retry"),
-    )
 }

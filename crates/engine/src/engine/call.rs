@@ -204,8 +204,7 @@ fn stopped(effect: Effect) -> Outcome {
     match effect {
         Effect::Read => Outcome::new(Status::Cancelled, "the server stopped"),
         Effect::Idempotent | Effect::Verifiable | Effect::Unsafe => {
-            let why = "outcome unknown: the server stopped; look before you retry";
-            Outcome::new(Status::Unknown, why)
+            Outcome::unknown("the server stopped")
         }
     }
 }

@@ -21,7 +21,6 @@ use crate::edges;
 use crate::gate;
 use crate::taint::mark_search;
 use crate::toolbox::{CurrentTools, Examined, Tool, outcome_of};
-use crate::turn;
 
 use self::approve::{Admission, Look, LookFor, look};
 use self::progress::Reports;
@@ -495,7 +494,7 @@ impl<'a> Calls<'a> {
     fn refuse(&mut self, call: &ToolCall, outcome: Outcome) {
         // One that had begun before a stop of the server may have happened, whatever holds it now.
         let outcome = if self.runner.turn.has_begun(&call.id) {
-            turn::unknown(&format!(
+            Outcome::unknown(format_args!(
                 "it had begun before the server stopped, and {}",
                 outcome.text
             ))

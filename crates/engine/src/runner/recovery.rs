@@ -12,7 +12,7 @@ use super::inbox::Input;
 use super::state::Runner;
 use crate::policy::Policy;
 use crate::toolbox::CurrentTools;
-use crate::turn::{InterruptedCall, unknown};
+use crate::turn::InterruptedCall;
 
 /// How long a probe may look.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -126,10 +126,10 @@ async fn look(
             match probed {
                 Ok(Probed::Done(outcome)) => Some(outcome.readable()),
                 Ok(Probed::NotDone) => None,
-                Ok(Probed::Unknown) | Err(_) => Some(unknown(CUT)),
+                Ok(Probed::Unknown) | Err(_) => Some(Outcome::unknown(CUT)),
             }
         }
-        (Effect::Verifiable | Effect::Unsafe, _) => Some(unknown(CUT)),
+        (Effect::Verifiable | Effect::Unsafe, _) => Some(Outcome::unknown(CUT)),
     };
     (cut, outcome)
 }

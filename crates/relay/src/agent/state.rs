@@ -147,11 +147,8 @@ impl AgentState {
             .retain(|said| said.kind == MessageKind::AgentMessage);
         for (_, (asked, _)) in self.asked.drain() {
             if let PendingRequest::Call { outcome, .. } = asked {
-                let why = format!(
-                    "outcome unknown: the connection to the room was lost ({why}); look before you \
-                     retry"
-                );
-                tell(outcome, Outcome::new(Status::Unknown, why));
+                let why = format_args!("the connection to the room was lost ({why})");
+                tell(outcome, Outcome::unknown(why));
             }
         }
         self.settle(|_| true);

@@ -84,9 +84,15 @@ async fn a_full_disk_refuses_what_is_new_and_a_running_turn_goes_on_when_there_i
     let mut first = app.say(&session, "first").await;
     first.until("text_delta").await;
 
+    let other = app.session().await;
+
     let refused = fill(&disk, &app).await;
 
     assert_eq!(refused["code"], "store_full");
+    let message = json!({"role": "assistant", "content": "x".repeat(20_000)});
+    let body = json!({"sessionId": other, "message": message});
+    let appended = app.call("appendMessage", body).await;
+    assert_eq!(appended.code(), "store_full", "{appended:?}");
     assert_eq!(store(&app).await["isFull"], true);
     assert_eq!(ballast(&app.config().data_dir), None, "given up");
     // The rest of the answer comes, and has nowhere to go; reads go on.

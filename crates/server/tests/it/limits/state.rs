@@ -28,7 +28,11 @@ async fn a_session_that_is_not_there_is_unknown_to_every_method() {
         }
         // A session's name is taken letter for letter.
         for id in ["nobody", "deleted", "S", "s ", "s\u{301}"] {
-            let body = json!({"sessionId": id, "content": "hello"}).to_string();
+            let message = json!({"role": "user", "content": "hello"});
+            let body = json!({
+                "sessionId": id, "content": "hello", "message": message, "input": 1, "output": 1,
+            });
+            let body = body.to_string();
             let response = post(&app, &method, &body).await;
             check(
                 &response,
@@ -44,7 +48,7 @@ async fn a_session_that_is_not_there_is_unknown_to_every_method() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 40);
+    assert_eq!(tried, 50);
     assert_eq!(stored(&app).await, before);
 }
 
