@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "plant")]
 use samovar_config::FolderTrust;
 use samovar_core::{Effect, SystemPrompt, Toolset};
 use samovar_descriptors::Budget;
 use samovar_egress::Range;
+#[cfg(feature = "plant")]
 use samovar_engine::Ports;
 use samovar_engine::{AgentModes, Retry, Settings};
 use samovar_locale as locale;
