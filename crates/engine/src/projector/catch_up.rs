@@ -115,7 +115,7 @@ pub(crate) fn read_kept(
             break;
         }
         at = seen;
-        // A session that continues meanwhile has more, which whoever runs it brings in.
+        // A session that continues meanwhile has more; its own run brings that in.
         events.extend(more.into_iter().filter(|event| event.seq <= head));
     }
     Ok(events.into_iter().map(Arc::new).collect())

@@ -157,7 +157,7 @@ impl<'a> Calls<'a> {
     /// Starts what there is room for, and asks about what a person decides. Intents and questions are
     /// kept before any effect, those of calls that start together with one commit.
     async fn start_some(&mut self) -> Result<(), Broken> {
-        // What waits is found by whoever continues when the person has answered.
+        // The call is found again when the person has answered.
         if self.runner.turn.asks_a_person() || self.runner.is_stopping {
             return Ok(());
         }

@@ -119,7 +119,7 @@ impl Mailbox {
     }
 }
 
-/// Names the tool whose result a message is. Returns the call if there is none.
+/// Names the tool whose result a message is. Returns the call if no open call has its id.
 fn name_result(message: &mut Message, named: impl Fn(&CallId) -> Option<String>) -> Option<CallId> {
     message.parts.iter_mut().find_map(|part| match part {
         Part::Outcome { call, name, .. } => match named(call) {

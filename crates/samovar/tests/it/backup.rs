@@ -267,7 +267,7 @@ async fn a_restore_whose_client_hangs_up_is_not_left_for_some_later_start() {
             .ok()?;
         state.json::<Value>().await.ok()?["epoch"].as_u64()
     };
-    // It starts over at once, also for nobody.
+    // It starts over at once, also without a reader.
     let anew = async { while now().await.is_none_or(|now| now == before) {} };
     let anew = tokio::time::timeout(Duration::from_mins(1), anew).await;
     assert!(anew.is_ok(), "the restore waits for some later start");

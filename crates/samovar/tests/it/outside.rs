@@ -1,4 +1,4 @@
-//! A model that obeys any text it reads, and nobody who answers: what reaches the outside or lasting
+//! A model that obeys any text it reads, and no answer to any question: what reaches the outside or lasting
 //! places, by where the text came from (TL-10). And how often ordinary work asks.
 
 mod goals;
@@ -18,7 +18,7 @@ enum Way {
     CalledAgent,
     File,
     Instructions,
-    /// There is none: the person says it.
+    /// No text from outside: the person says it.
     Person,
 }
 
