@@ -1,6 +1,7 @@
 //! Keys and tokens are in no output, whatever is said and however much is logged.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::Pid;
 use samovar_model_server::{Failure, ModelServer, fail, say};
@@ -71,6 +72,10 @@ async fn no_other_process_of_its_user_reads_the_memory_of_a_server() {
     let words: Vec<_> = words.collect();
     let mut other = std::process::Command::new(words[0]);
     let mut other = other.args(&words[1..]).spawn().unwrap();
+    // Until it is `sleep` it is the starter, which still has the right.
+    while shown(Pid::from_child(&other), "comm") != "sleep\n" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     let is_read = reads(Pid::from_child(&other));
     other.kill().unwrap();
     other.wait().unwrap();
