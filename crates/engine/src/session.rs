@@ -234,6 +234,7 @@ impl Mailbox {
             Letter::Command(command, reply) => {
                 let Command { action, by, .. } = *command;
                 tracing::debug!(session = %self.id, ?by, "command");
+                Box::pin(self.hear_ends()).await;
                 if let Err(refused) = self.check_level(&action, &by) {
                     return answer(reply, Err(refused));
                 }

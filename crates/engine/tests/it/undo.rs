@@ -141,3 +141,13 @@ async fn a_turn_that_failed_or_was_stopped_can_be_taken_back() {
     rig.turn("fine").await;
     assert_eq!(rig.shown(), ["fine"]);
 }
+
+// proves AS-18
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_whose_end_was_read_can_be_taken_back_at_once() {
+    let rig = Rig::by(|_, _| say("an answer"), [], settings()).await;
+    for _ in 0..200 {
+        rig.turn("one").await;
+        assert_eq!(rig.undo().await, "one");
+    }
+}
