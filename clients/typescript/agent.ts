@@ -23,6 +23,8 @@ export interface AgentService {
   listSessions(params?: PaginationParams): Promise<PaginatedResult<SessionInfo>>;
   /** Changes the title, the model or the approval level of a session, and returns it. */
   updateSession(params: UpdateSessionParams): Promise<SessionInfo>;
+  /** Creates a session with copies of the messages of another one, and returns it. */
+  forkSession(params: ForkSessionParams): Promise<SessionInfo>;
   /** Adds tokens to those that a session has used, and returns the session. */
   updateTokenUsage(params: UpdateTokenUsageParams): Promise<SessionInfo>;
   /** Stops a session's turns, and deletes the session. */
@@ -66,6 +68,7 @@ export const AGENT_METHODS = {
   getSession: { path: "getSession", verb: "POST", answers: "value" },
   listSessions: { path: "listSessions", verb: "POST", answers: "value" },
   updateSession: { path: "updateSession", verb: "POST", answers: "value" },
+  forkSession: { path: "forkSession", verb: "POST", answers: "value" },
   updateTokenUsage: { path: "updateTokenUsage", verb: "POST", answers: "value" },
   deleteSession: { path: "deleteSession", verb: "POST", answers: "value" },
   cancel: { path: "cancel", verb: "POST", answers: "value" },
@@ -133,6 +136,21 @@ export interface UpdateSessionParams {
    * than the session has.
    */
   approval?: string;
+}
+
+/** Parameters of `forkSession`. */
+export interface ForkSessionParams {
+  /** The session. */
+  sessionId: string;
+  /**
+   * The last message of the fork: one of the session's own agent, of a turn that is over. By
+   * default the last that there is.
+   */
+  messageId?: string;
+  /** The id of the fork, which no session has; by default the server generates one. */
+  newSessionId?: string;
+  /** The title of the fork; by default that of the session. */
+  title?: string;
 }
 
 /** Parameters of `updateTokenUsage`. */
@@ -410,10 +428,21 @@ export interface SessionInfo {
   messageCount: number;
   /** The first words of the user's first message; absent before it. */
   preview?: string;
+  /** What it was forked from; absent if it was not. */
+  forkedFrom?: 
+    | ForkedFrom;
   /** The token usage of all its model calls. */
   tokens: TokenUsage;
   /** The client's metadata, and the model. */
   metadata: Record<string, unknown>;
+}
+
+/** What a session was forked from. */
+export interface ForkedFrom {
+  /** The session. */
+  sessionId: string;
+  /** The last message that was copied; null if there was none. */
+  messageId: string | null;
 }
 
 /** Tokens of model calls, including failed ones. */

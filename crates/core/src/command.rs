@@ -12,6 +12,7 @@ use crate::approval::Answer;
 use crate::error::{Code, Error};
 use crate::event::Bounds;
 use crate::file_changes::RestoredFile;
+use crate::history::{MessageRow, SessionRow};
 use crate::id::{AgentPath, ApprovalId, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, Role, Usage};
@@ -78,6 +79,8 @@ pub enum Action {
     Post(Post),
     /// Add a message that belongs to no turn and starts none (AS-17).
     Append(Box<Appended>),
+    /// Create the session with what another one has; refused if it exists (AS-28).
+    Copy(Box<SessionCopy>),
     /// Change the session's settings, not its messages.
     Change(Change),
     /// Take back the last turn: its messages leave the conversation. The effects of its tools
@@ -158,6 +161,16 @@ pub struct Appended {
     pub parts: Vec<Part>,
     /// The token usage of its model call, outside of Samovar.
     pub usage: Option<Usage>,
+}
+
+/// What a new session takes from another one.
+#[derive(Clone, Debug)]
+pub struct SessionCopy {
+    /// The session as it was read. Its own id, its times, its counts and its place in the log do not
+    /// count, and its usage is what the messages do not name.
+    pub session: SessionRow,
+    /// Its messages, in their order, each under an id that nothing has yet. Their turns do not count.
+    pub messages: Vec<MessageRow>,
 }
 
 /// A change of a session's settings.

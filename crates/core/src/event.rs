@@ -66,6 +66,18 @@ words! {
     }
 }
 
+impl Author {
+    /// Who causes a message that no turn made.
+    pub fn of(role: Role) -> Self {
+        match role {
+            Role::User => Self::User,
+            Role::Assistant => Self::Agent,
+            Role::System => Self::System,
+            Role::Tool => Self::Host,
+        }
+    }
+}
+
 /// What changed of a session itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionChange {

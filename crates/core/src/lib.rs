@@ -47,7 +47,7 @@ pub use backup::Backup;
 pub use budget::{Bill, Budget, BudgetLimit, Price, Quote, Usd};
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use choices::{Durability, Resume};
-pub use command::{Accepted, Action, Command, Delivery, Sender};
+pub use command::{Accepted, Action, Command, Delivery, Sender, SessionCopy};
 pub use damage::{Damage, DamagedPart};
 pub use error::{Code, Error};
 pub use event::{

@@ -120,7 +120,8 @@ impl Message {
 
     /// Whether no turn of its session made it.
     pub fn is_appended(&self) -> bool {
-        self.metadata.contains_key(APPENDED)
+        let marks = [APPENDED, FORKED_FROM];
+        marks.iter().any(|mark| self.metadata.contains_key(*mark))
     }
 
     /// Whether it can begin a turn: what a user says, or the result of an agent in the background.
@@ -142,10 +143,17 @@ impl Message {
         texts.collect()
     }
 
+    /// The calls whose results it has.
+    pub fn closed_calls(&self) -> impl Iterator<Item = &CallId> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Outcome { call, .. } => Some(call),
+            _ => None,
+        })
+    }
+
     /// Whether it has the result of a call.
     pub fn closes(&self, call: &CallId) -> bool {
-        let is_it = |part: &Part| matches!(part, Part::Outcome { call: of, .. } if of == call);
-        self.parts.iter().any(is_it)
+        self.closed_calls().any(|of| of == call)
     }
 
     /// The tool calls, in order.
@@ -165,6 +173,9 @@ const BACKGROUND: &str = "background";
 
 /// The metadata's key of a message that no turn of its session made.
 const APPENDED: &str = "appended";
+
+/// The metadata's key, of sessions too, for the session and the message of which they are copies.
+pub const FORKED_FROM: &str = "forkedFrom";
 
 /// The metadata's key for what a message of the server reminds the model of.
 const REMINDER: &str = "reminder";

@@ -30,11 +30,13 @@ use crate::toolbox::Toolbox;
 mod approvals;
 mod call;
 mod copies;
+mod fork;
 mod in_memory;
 mod reads;
 mod resume;
 
 use self::copies::Copies;
+pub use self::fork::Fork;
 pub use self::in_memory::{Beginning, MemorySession};
 pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, TurnChoice};
 
@@ -417,9 +419,7 @@ impl Bus {
                     {
                         answer(reply, self.discard(id).await);
                     }
-                    other @ (Letter::Command(..) | Letter::Follow(_) | Letter::Leave) => {
-                        other.refuse(&refused);
-                    }
+                    other => other.refuse(&refused),
                 }
             }
             let mut sessions = self.lock();

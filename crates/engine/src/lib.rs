@@ -40,7 +40,7 @@ pub mod turn;
 
 pub use delegation::DelegationTools;
 pub use engine::{
-    Attendance, Beginning, Engine, MemorySession, ReaderPosition, ResumeFrom, Resumption,
+    Attendance, Beginning, Engine, Fork, MemorySession, ReaderPosition, ResumeFrom, Resumption,
     TurnChoice,
 };
 pub use folder::{Folder, FolderFile};

@@ -148,7 +148,9 @@ impl Parts {
     pub(crate) fn check(&self, command: &Command) -> Result<(), Error> {
         let (starts_work, concerns_turns, adds) = match command.action {
             Action::Post { .. } | Action::Continue => (true, true, true),
-            Action::Open { .. } | Action::Append { .. } => (true, false, true),
+            Action::Open { .. } | Action::Append { .. } | Action::Copy { .. } => {
+                (true, false, true)
+            }
             Action::Settle { .. } | Action::Decide { .. } | Action::Cancel { .. } => {
                 (false, true, false)
             }
@@ -165,7 +167,7 @@ impl Parts {
         }
         let is_new = matches!(
             command.action,
-            Action::Post { .. } | Action::Open { .. } | Action::Append { .. }
+            Action::Post { .. } | Action::Open { .. } | Action::Append { .. } | Action::Copy { .. }
         );
         if is_new && self.memory.is_full() {
             return Err(Error::new(Code::Busy, locale::server::memory_full()));

@@ -9,7 +9,8 @@ use samovar_core::command::Change;
 use samovar_core::event::{Fault, Group};
 use samovar_core::{
     Accepted, Action, AgentPath, Approval, Author, Bill, Broken, Command, Error, Event,
-    FinishReason, Kind, Seq, SessionChange, SessionId, SystemPrompt, TurnId, Usage, failpoint,
+    FinishReason, Kind, MessageId, Seq, SessionChange, SessionCopy, SessionId, SystemPrompt,
+    TurnId, Usage, failpoint,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
@@ -33,6 +34,7 @@ pub use self::in_memory::Conversation;
 mod appended;
 mod awaited;
 mod children;
+mod copied;
 mod current;
 mod fold;
 mod in_memory;
@@ -60,6 +62,11 @@ pub(crate) enum Letter {
     Command(Box<Command>, Reply),
     /// Somebody wants to read the log.
     Follow(oneshot::Sender<Result<Option<Log>, Error>>),
+    /// Somebody wants what a copy has that ends with this message, or with the last.
+    Copy(
+        Option<Box<MessageId>>,
+        oneshot::Sender<Result<SessionCopy, Error>>,
+    ),
     /// Memory is nearly used up: leave if idle.
     Leave,
 }
@@ -74,6 +81,7 @@ impl Letter {
                     tracing::debug!("a reader left before its answer");
                 }
             }
+            Self::Copy(_, reply) => drop(reply.send(Err(why.clone()))),
             Self::Leave => {}
         }
     }
@@ -230,6 +238,10 @@ impl Mailbox {
                     tracing::debug!("a reader went away before it began");
                 }
             }
+            Letter::Copy(last, reply) => {
+                Box::pin(self.hear_ends()).await;
+                drop(reply.send(self.to_copy(last.as_deref()).await));
+            }
             Letter::Leave => {}
             Letter::Command(command, reply) => {
                 let Command { action, by, .. } = *command;
@@ -255,6 +267,7 @@ impl Mailbox {
                 answer(reply, posted);
                 failpoint!("reply.after");
             }
+            Action::Copy(copy) => answer(reply, self.begin_as(*copy).await),
             Action::Append(appended) => answer(reply, self.append(*appended).await),
             Action::Change(change) => {
                 let changed = self.change(change).await;

@@ -128,6 +128,8 @@ pub(crate) struct Talk {
     pub(crate) session: Option<String>,
     #[arg(long = "continue", help = help::continue_last())]
     pub(crate) continue_last: bool,
+    #[arg(long, help = help::fork())]
+    pub(crate) fork: bool,
     #[arg(long, value_name = "LEVEL", help = help::approval())]
     pub(crate) approval: Option<Level>,
     #[arg(
@@ -258,6 +260,8 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         common: Common,
     },
+    #[command(about = help::sessions_fork())]
+    Fork(ForkSession),
     #[command(about = help::sessions_rename())]
     Rename {
         #[arg(help = help::session_id(), value_parser = arguments::session)]
@@ -283,6 +287,21 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         common: Common,
     },
+}
+
+/// `samovar sessions fork`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ForkSession {
+    #[arg(help = help::session_id(), value_parser = arguments::session)]
+    pub(crate) id: String,
+    #[arg(long, value_name = "MESSAGE", help = help::fork_at())]
+    pub(crate) at: Option<String>,
+    #[arg(long, value_name = "ID", help = help::fork_into(), value_parser = arguments::session)]
+    pub(crate) into: Option<String>,
+    #[arg(long, help = help::fork_title(), value_parser = arguments::title)]
+    pub(crate) title: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// `samovar sessions list`.

@@ -1,6 +1,7 @@
 //! `samovar sessions`: what was said, and where.
 
 pub(crate) mod find;
+pub(crate) mod fork;
 mod list;
 mod move_here;
 pub(crate) mod undo;
@@ -36,6 +37,7 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
         Sessions::Resume(args) => return run::resume(args).await,
         Sessions::Cancel { id, common } => cancel(&id, &common).await,
         Sessions::Undo { id, files, common } => undo::undo(&id, files, &common).await,
+        Sessions::Fork(args) => fork::fork(&args).await,
         Sessions::Rename { id, title, common } => {
             let renamed = async |client: &Client| {
                 let id = find::session(client, &id, Precision::Part).await?.id;

@@ -32,6 +32,7 @@ use crate::keyboard::typed_ahead;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::{say, say_in};
 use crate::sessions::find::{self, Precision};
+use crate::sessions::fork;
 use crate::stop::Stop;
 use crate::style::Tone;
 use crate::view::{Ending, View};
@@ -527,6 +528,18 @@ impl Talk {
         Ok(())
     }
 
+    /// Goes over to a fork of this session.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn fork(&mut self) -> Result<(), Failure> {
+        let (fresh, session) = (Home::fresh_session(), self.session.id.clone());
+        let fork = async |client: &Client| fork::whole(client, &session, &fresh).await;
+        let made = self.way.ask(Repeat::Harmless, fork).await?;
+        self.switch(made).await;
+        Ok(())
+    }
+
     /// Goes over to another session. One that this command began stays only if it has a message.
     pub(crate) async fn switch(&mut self, session: SessionInfo) {
         if session.id != self.session.id {
@@ -584,7 +597,7 @@ pub(crate) fn farewell(left: &TurnEnd) -> Exit {
 }
 
 /// Parameters that nobody gave are left out.
-fn without_nulls(mut params: Value) -> Value {
+pub(crate) fn without_nulls(mut params: Value) -> Value {
     if let Value::Object(fields) = &mut params {
         fields.retain(|_, value| !value.is_null());
     }

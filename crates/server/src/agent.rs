@@ -9,14 +9,15 @@ use samovar_core::history::{MessageQuery, SessionQuery, SessionRow};
 use samovar_core::{
     Accepted, Action, AgentName, Approval, Code, Command, Error, Seq, SessionId, TurnId,
 };
-use samovar_engine::{Attendance, Engine, TurnChoice};
+use samovar_engine::{Attendance, Engine, Fork, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, AppendMessageParams, Awaited, BASE_PATH, CancelParams,
-    CancelResult, Collector, CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams,
-    PaginatedResult, PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams,
-    SendMessageResult, SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoParams,
-    UndoResult, UpdateSessionParams, UpdateTokenUsageParams, Waiting, Waits, Within,
+    CancelResult, Collector, CreateSessionParams, DeleteSessionParams, ForkSessionParams,
+    GetMessagesParams, NoParams, PaginatedResult, PaginationParams, Profile, ResumeParams,
+    ResumedEvent, SendMessageParams, SendMessageResult, SessionInfo, SessionParams, Stats,
+    StreamParams, ToolDefinition, UndoParams, UndoResult, UpdateSessionParams,
+    UpdateTokenUsageParams, Waiting, Waits, Within,
 };
 use samovar_wire::api::{ApprovalInfo, OpenCallInfo};
 use samovar_wire::params;
@@ -78,6 +79,11 @@ fn about_sessions() -> Vec<Endpoint> {
             at("updateSession"),
             "Changes the title, the model or the approval level of a session, and returns it.",
             update_session,
+        ),
+        Endpoint::changing(
+            at("forkSession"),
+            "Creates a session with copies of the messages of another one, and returns it.",
+            fork_session,
         ),
         Endpoint::changing(
             at("updateTokenUsage"),
@@ -378,6 +384,19 @@ async fn append_message(call: Call, params: AppendMessageParams) -> Result<Agent
         Accepted::Appended { message, agent } => Ok(AgentMessage::of(&session, &message, &agent)),
         _ => Err(Error::new(Code::Internal, locale::message::not_taken())),
     }
+}
+
+async fn fork_session(call: Call, params: ForkSessionParams) -> Result<SessionInfo, Error> {
+    let engine = call.engine().await?;
+    let fork = Fork {
+        session: params.session_id,
+        last: params.message_id,
+        into: params.new_session_id,
+        title: params.title,
+    };
+    let made = engine.fork(call.by.sender.clone(), fork).await?;
+    let row = engine.session(&made).await?;
+    Ok(SessionInfo::from(&row))
 }
 
 async fn update_token_usage(

@@ -14,8 +14,8 @@ mod snapshot;
 mod waiting;
 
 pub use answer::{
-    CancelResult, ErrorBody, PaginatedResult, SendMessageResult, SessionInfo, Stats, TokenUsage,
-    ToolDefinition, UndoResult, Waits,
+    CancelResult, ErrorBody, ForkedFrom, PaginatedResult, SendMessageResult, SessionInfo, Stats,
+    TokenUsage, ToolDefinition, UndoResult, Waits,
 };
 pub use append::{
     AppendMessageParams, AppendedCall, AppendedMessage, CountedTokens, UpdateTokenUsageParams,
@@ -28,9 +28,9 @@ pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub use family::ShownEvent;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub use request::{
-    CancelParams, CreateSessionParams, DeleteSessionParams, GetMessagesParams, NoParams,
-    PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams, UndoParams,
-    UpdateSessionParams, Within,
+    CancelParams, CreateSessionParams, DeleteSessionParams, ForkSessionParams, GetMessagesParams,
+    NoParams, PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams,
+    UndoParams, UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotChild, SnapshotFold, TurnState};
 pub use waiting::{Awaited, Waiting};

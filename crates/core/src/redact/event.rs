@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, Value};
+
 use super::{Redactor, foreign};
 use crate::approval::Answer;
 use crate::command::{Action, Change, Opening, Post, Text};
@@ -84,14 +86,11 @@ impl Redactor {
                 metadata,
                 system_prompt,
                 ..
-            }) => {
-                self.redact_fields(metadata);
-                let redacted = system_prompt
-                    .as_ref()
-                    .map(|told| self.redact(told.as_str()));
-                if let Some(Cow::Owned(redacted)) = redacted {
-                    *system_prompt = SystemPrompt::new(&redacted).ok();
-                }
+            }) => self.redact_opening(metadata, system_prompt),
+            Action::Copy(copy) => {
+                let session = &mut copy.session;
+                self.redact_opening(&mut session.metadata, &mut session.system_prompt);
+                self.redact_title(&mut session.title);
             }
             Action::Post(Post { text, posted, .. }) => {
                 self.redact_posted(posted);
@@ -106,12 +105,7 @@ impl Redactor {
                     .iter_mut()
                     .for_each(|part| self.redact_part(part));
             }
-            Action::Change(Change { title, .. }) => {
-                let redacted = title.as_ref().map(|title| self.redact(title.as_str()));
-                if let Some(Cow::Owned(redacted)) = redacted {
-                    *title = Title::new(&redacted).ok();
-                }
-            }
+            Action::Change(Change { title, .. }) => self.redact_title(title),
             Action::Settle { outcome, .. } => self.redact_outcome(outcome),
             Action::Decide { answer, .. } => self.redact_answer(answer),
             Action::Undo
@@ -120,6 +114,25 @@ impl Redactor {
             | Action::Cancel { .. }
             | Action::Close
             | Action::CloseEmpty => {}
+        }
+    }
+
+    fn redact_opening(
+        &self,
+        metadata: &mut Map<String, Value>,
+        system_prompt: &mut Option<SystemPrompt>,
+    ) {
+        self.redact_fields(metadata);
+        let told = system_prompt.as_ref();
+        if let Some(Cow::Owned(redacted)) = told.map(|told| self.redact(told.as_str())) {
+            *system_prompt = SystemPrompt::new(&redacted).ok();
+        }
+    }
+
+    fn redact_title(&self, title: &mut Option<Title>) {
+        let redacted = title.as_ref().map(|title| self.redact(title.as_str()));
+        if let Some(Cow::Owned(redacted)) = redacted {
+            *title = Title::new(&redacted).ok();
         }
     }
 

@@ -97,14 +97,8 @@ impl Mailbox {
         let max = self.parts.settings.max_history_messages;
         let missing = self.missing();
         let open = self.open.as_mut().ok_or(missing)?;
-        let author = match message.role {
-            Role::User => Author::User,
-            Role::Assistant => Author::Agent,
-            Role::System => Author::System,
-            Role::Tool => Author::Host,
-        };
         let said = Kind::finished(Message::clone(&message));
-        let mut drafts = vec![Draft::new(None, author, said)];
+        let mut drafts = vec![Draft::new(None, Author::of(message.role), said)];
         if message.role == Role::Tool && !open.session.taint.is_tainted() {
             drafts.insert(0, Draft::new(None, Author::System, tainted()));
         }

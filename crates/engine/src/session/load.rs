@@ -258,7 +258,7 @@ impl Mailbox {
         let of_master: Vec<_> = of_master.cloned().collect();
         let mut rows = Vec::new();
         loop {
-            let is_whole = is_new || self.read_before(&mut rows, size).await?;
+            let is_whole = is_new || self.read_before(&mut rows, size, Speakers::Master).await?;
             let before = match rows.first() {
                 Some(MessageRow { message, .. }) if !is_whole => {
                     let place = self.parts.history.place(&self.id, &message.id).await?;
@@ -280,13 +280,18 @@ impl Mailbox {
 
     /// Reads the messages of the history before those that are known. Returns true at the beginning
     /// of the session.
-    async fn read_before(&self, rows: &mut Vec<MessageRow>, size: usize) -> Result<bool, Broken> {
+    pub(super) async fn read_before(
+        &self,
+        rows: &mut Vec<MessageRow>,
+        size: usize,
+        of: Speakers,
+    ) -> Result<bool, Broken> {
         let limit = u32::try_from(size).unwrap_or(u32::MAX);
         let query = MessageQuery {
             session: self.id.clone(),
             limit,
             before: rows.first().map(|row| row.message.id.clone()),
-            of: Speakers::Master,
+            of,
         };
         let earlier = self.parts.history.messages(query).await?;
         let is_whole = earlier.len() < limit as usize;

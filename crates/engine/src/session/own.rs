@@ -34,6 +34,7 @@ impl Mailbox {
             Action::Open(Opening { approval, .. }) | Action::Change(Change { approval, .. }) => {
                 *approval
             }
+            Action::Copy(copy) => copy.session.approval,
             Action::Post(Post { bounds, .. }) => bounds.approval,
             _ => None,
         };
@@ -74,7 +75,6 @@ impl Mailbox {
         };
         let found = self.parts.models.resolve(&model).ok();
         let route = found.and_then(|found| found.route_beside(&model));
-        let log = self.new_log(AgentPath::root(own));
         let opened = Kind::SessionOpened {
             model: model.clone(),
             route: route.clone(),
@@ -83,17 +83,28 @@ impl Mailbox {
             approval,
         };
         let draft = Draft::new(None, Author::User, opened);
+        let open = self.begin(AgentPath::root(own), vec![draft]).await?;
+        open.model = route.unwrap_or(model);
+        open.system_prompt = system_prompt;
+        open.approval = approval;
+        Ok(())
+    }
+
+    /// Keeps the first facts of a session with one commit.
+    pub(super) async fn begin(
+        &mut self,
+        own: AgentPath,
+        drafts: Vec<Draft>,
+    ) -> Result<&mut OpenSession, Error> {
+        let log = self.new_log(own);
         self.parts.projector.begin(&log, self.last_head);
         let session = Session::new(self.parts.clone(), log);
-        if let Err(broken) = session.keep(vec![draft], None).await {
+        if let Err(broken) = session.keep(drafts, None).await {
             self.parts.projector.forget(session.log.number());
             return Err(refusal(broken));
         }
-        let model = route.unwrap_or(model);
-        let mut open = OpenSession::new(session, model, system_prompt);
-        open.approval = approval;
-        self.open = Some(open);
-        Ok(())
+        let open = OpenSession::new(session, String::new(), None);
+        Ok(self.open.insert(open))
     }
 }
 

@@ -17,6 +17,7 @@ mod delivery;
 mod ended;
 mod environment;
 mod failing;
+mod forked;
 mod in_memory;
 mod kept;
 mod left;

@@ -11,8 +11,8 @@ use crate::exit::Failure;
 use crate::lists::{Rows, show_models};
 use crate::output::table;
 use crate::screen::{put, say, visible};
-use crate::sessions::find;
 use crate::sessions::undo::effects;
+use crate::sessions::{find, fork};
 use crate::talk::{Talk, UndoReach};
 use crate::timestamps::{age, now};
 
@@ -31,6 +31,7 @@ pub(super) enum ChatFlow {
 pub(super) enum Slash {
     Sessions(Option<String>),
     New,
+    Fork,
     Model(Option<String>),
     Approval(Option<Approval>),
     Undo(UndoReach),
@@ -54,6 +55,7 @@ impl Slash {
             ("approval", None) => Self::Approval(None),
             ("approval", Some(word)) => Self::Approval(Some(level(&word)?)),
             ("new", None) => Self::New,
+            ("fork", None) => Self::Fork,
             ("undo", None) => Self::Undo(UndoReach::Files),
             ("undo", Some(argument)) if argument == "messages" => Self::Undo(UndoReach::Messages),
             ("cost", None) => Self::Cost,
@@ -80,6 +82,10 @@ impl Slash {
             Self::New => {
                 talk.begin_new(found).await?;
                 say(&text::chat::begun(&talk.session.id));
+            }
+            Self::Fork => {
+                talk.fork().await?;
+                say(&fork::said(&talk.session));
             }
             Self::Model(None) => {
                 let answer = talk.models().await?;

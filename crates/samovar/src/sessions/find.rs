@@ -138,9 +138,14 @@ fn fitting<'a>(
     sessions.iter().filter(is_meant).collect()
 }
 
-/// What a person calls a session: its title, else the first words that were said in it.
+/// What a person calls a session: its title, else the first words that were said in it; of a fork also
+/// what it comes from.
 pub(crate) fn name(session: &SessionInfo) -> String {
-    beginning(&whole_name(session), NAME_CHARS)
+    let name = beginning(&whole_name(session), NAME_CHARS);
+    match &session.forked_from {
+        Some(from) => text::sessions::fork_of(name, end(from.session_id.as_str(), &[])),
+        None => name,
+    }
 }
 
 fn whole_name(session: &SessionInfo) -> String {

@@ -22,7 +22,9 @@ use crate::difference;
 use crate::exit::{Exit, Failure};
 use crate::model;
 use crate::reconnecting::{Reconnecting, Repeat};
+use crate::screen::say;
 use crate::sessions::find::{self, Precision};
+use crate::sessions::fork;
 use crate::stop::Stop;
 
 /// Sessions that are looked through for the last one of this folder.
@@ -131,6 +133,13 @@ async fn session(
         };
         return new_session(client, fresh, begins, found).await;
     };
+    let session = if talk.fork {
+        let made = fork::whole(client, &session.id, fresh).await?;
+        say(&fork::said(&made));
+        made
+    } else {
+        session
+    };
     let before = session.model.clone();
     let session = with_model(client, session, found).await?;
     Ok(Entered {
@@ -146,10 +155,11 @@ async fn session(
 /// # Errors
 /// It is wrong.
 async fn check_before(talk: &args::Talk, found: &Setup) -> Result<(), Failure> {
-    if talk.session.is_none()
-        && !talk.continue_last
-        && Address::read(&found.config.data_dir).is_none()
-    {
+    let is_known = talk.session.is_some() || talk.continue_last;
+    if talk.fork && !is_known {
+        return Err(Failure::usage(text::run::fork_of_nothing()));
+    }
+    if !is_known && Address::read(&found.config.data_dir).is_none() {
         // Where a server runs, it decides.
         models::choice(&found.registry).await?;
     }

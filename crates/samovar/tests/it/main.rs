@@ -31,6 +31,7 @@ mod exec;
 mod exits;
 mod failed;
 mod folders;
+mod forked;
 mod format;
 mod full;
 mod hook;

@@ -2,6 +2,7 @@
 
 use samovar_core::file_changes::RestoredFile;
 use samovar_core::history::{SessionRow, Totals};
+use samovar_core::message::FORKED_FROM;
 use samovar_core::redact;
 use samovar_core::{Approval, Error, MessageId, Millis, SessionId, Title, ToolSpec, TurnId, Usage};
 use schemars::JsonSchema;
@@ -43,6 +44,9 @@ pub struct SessionInfo {
     /// The first words of the user's first message; absent before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// What it was forked from; absent if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     /// The token usage of all its model calls.
     pub tokens: TokenUsage,
     /// The client's metadata, and the model.
@@ -65,9 +69,27 @@ impl From<&SessionRow> for SessionInfo {
             updated_at: row.updated_at,
             message_count: row.message_count,
             preview: row.preview.clone(),
+            forked_from: ForkedFrom::of(&row.metadata),
             tokens: row.usage.into(),
             metadata,
         }
+    }
+}
+
+/// What a session was forked from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkedFrom {
+    /// The session.
+    pub session_id: SessionId,
+    /// The last message that was copied; null if there was none.
+    pub message_id: Option<MessageId>,
+}
+
+impl ForkedFrom {
+    fn of(metadata: &Map<String, Value>) -> Option<Self> {
+        let from = metadata.get(FORKED_FROM)?;
+        Self::deserialize(from).ok()
     }
 }
 

@@ -81,6 +81,21 @@ impl CreateSessionParams {
     }
 }
 
+/// Parameters of `forkSession`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkSessionParams {
+    /// The session.
+    pub session_id: SessionId,
+    /// The last message of the fork: one of the session's own agent, of a turn that is over. By
+    /// default the last that there is.
+    pub message_id: Option<MessageId>,
+    /// The id of the fork, which no session has; by default the server generates one.
+    pub new_session_id: Option<SessionId>,
+    /// The title of the fork; by default that of the session.
+    pub title: Option<Title>,
+}
+
 /// Parameters of `sendMessage` and `sendMessage/stream`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

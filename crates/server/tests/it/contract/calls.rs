@@ -23,6 +23,11 @@ fn samples(session: &str) -> Vec<(&'static str, Value, &'static str)> {
         ("getSession", of_session(), info),
         ("updateSession", of_session(), info),
         (
+            "forkSession",
+            of_session(),
+            "agent createdAt forkedFrom id messageCount metadata model sessionId tokens updatedAt",
+        ),
+        (
             "updateTokenUsage",
             json!({"sessionId": session, "input": 1, "output": 1}),
             info,

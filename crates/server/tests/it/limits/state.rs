@@ -48,7 +48,7 @@ async fn a_session_that_is_not_there_is_unknown_to_every_method() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 50);
+    assert_eq!(tried, 55);
     assert_eq!(stored(&app).await, before);
 }
 

@@ -1,0 +1,253 @@
+//! A session as a copy: what another one takes over of it, and how a copy begins (AS-28).
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use samovar_core::history::{MessageRow, Speakers};
+use samovar_core::message::FORKED_FROM;
+use samovar_core::{
+    Accepted, AgentPath, Author, CallId, Code, ContextLimit, Error, Ids, Kind, Message, MessageId,
+    Millis, Outcome, Role, SessionChange, SessionCopy, SessionId, ToolCall, TurnId, Usage,
+};
+use samovar_locale as locale;
+use serde_json::json;
+
+use super::Mailbox;
+use crate::context::{self, Transcript};
+use crate::log::Draft;
+use crate::parts::refusal;
+
+/// Messages that are read at once.
+const PAGE: usize = 1000;
+
+impl Mailbox {
+    /// What a copy of this session has, up to and with the message `last`; else up to its last one.
+    /// Turns that run or wait are left out, with those that they called.
+    pub(super) async fn to_copy(&self, last: Option<&MessageId>) -> Result<SessionCopy, Error> {
+        let open = self.open.as_ref().filter(|open| open.closing.is_empty());
+        let open = open.ok_or_else(|| self.missing())?;
+        // Only the history has all messages.
+        let wait = self.parts.settings.read_wait;
+        if !self.parts.projector.caught_up(wait).await {
+            return Err(Error::new(Code::StoreFull, locale::session::not_copied()));
+        }
+        let session = self.parts.history.session(&self.id).await;
+        let session = session.map_err(refusal)?.ok_or_else(|| self.missing())?;
+        let mut rows = Vec::new();
+        let all = Speakers::All;
+        while !self
+            .read_before(&mut rows, PAGE, all)
+            .await
+            .map_err(refusal)?
+        {}
+        let is_over = |row: &MessageRow| {
+            let turn = row.turn.as_ref();
+            row.has_begun && turn.is_none_or(|turn| open.session.log.first_of(turn).is_none())
+        };
+        if let Some(last) = last {
+            rows.truncate(self.place_of(last, &rows, is_over)? + 1);
+        }
+        let mut taken = HashSet::new();
+        rows.retain(|row| {
+            let parent = row.message.parent.as_ref();
+            let is_taken = is_over(row) && parent.is_none_or(|parent| taken.contains(parent));
+            is_taken && taken.insert(row.message.id.clone())
+        });
+        let mut session = session;
+        let last = rows.last().map(|row| &row.message.id);
+        let from = json!({"sessionId": self.id, "messageId": last});
+        session.metadata.insert(FORKED_FROM.to_owned(), from);
+        // What was spent is counted where it was spent.
+        session.usage = Usage::default();
+        let copying = Copying::new(&self.id, &rows, self.parts.ids.as_ref());
+        let messages = copying.all(rows, self.parts.clock.now());
+        Ok(SessionCopy { session, messages })
+    }
+
+    /// The place of the message that is to be the last of a copy.
+    fn place_of(
+        &self,
+        last: &MessageId,
+        rows: &[MessageRow],
+        is_over: impl Fn(&MessageRow) -> bool,
+    ) -> Result<usize, Error> {
+        let found = rows.iter().position(|row| row.message.id == *last);
+        let shown = locale::quoted(last.as_str());
+        let why = match found {
+            None => locale::session::no_message(&self.id, shown),
+            Some(at) if rows[at].agent.depth() > 0 => locale::session::message_of_called(shown),
+            Some(at) if !is_over(&rows[at]) => {
+                let why = locale::session::message_not_over(shown);
+                return Err(Error::new(Code::SessionBusy, why));
+            }
+            Some(at) => return Ok(at),
+        };
+        let details = json!({"parameter": "messageId"});
+        Err(Error::new(Code::InvalidParams, why).with_details(details))
+    }
+
+    /// Creates the session as a copy, with one commit.
+    pub(super) async fn begin_as(&mut self, copy: SessionCopy) -> Result<Accepted, Error> {
+        if self.open.is_some() {
+            let why = locale::session::exists(&self.id);
+            return Err(Error::new(Code::SessionConflict, why));
+        }
+        let SessionCopy { session, messages } = copy;
+        let own = AgentPath::root(&session.agent);
+        let max = self.parts.settings.max_history_messages;
+        let shown = messages.iter().filter(|row| row.agent.depth() == 0);
+        let shown: Vec<_> = shown.map(|row| &row.message).collect();
+        let transcript = ending(&shown, session.context.clone(), max);
+        let (model, route) = (session.model, session.route);
+        let opened = Kind::SessionOpened {
+            model: model.clone(),
+            route: route.clone(),
+            metadata: session.metadata,
+            system_prompt: session.system_prompt.clone(),
+            approval: session.approval,
+        };
+        let named = SessionChange {
+            title: session.title,
+            tainted: session.tainted,
+            ..SessionChange::default()
+        };
+        let counted = SessionChange {
+            context: session.context,
+            usage: session.usage,
+            ..SessionChange::default()
+        };
+        let changes = [named, counted].into_iter();
+        let changes = changes.filter(|change| *change != SessionChange::default());
+        let changes = changes.map(Kind::SessionChanged);
+        let drafts = std::iter::once(opened).chain(changes);
+        let drafts = drafts.map(|kind| Draft::new(None, Author::User, kind));
+        let said = messages.into_iter().map(|row| {
+            let author = Author::of(row.message.role);
+            let said = Kind::finished(Arc::unwrap_or_clone(row.message));
+            Draft::new(None, author, said).of(&row.agent)
+        });
+        let open = self.begin(own, drafts.chain(said).collect()).await?;
+        open.model = route.unwrap_or(model);
+        open.system_prompt = session.system_prompt;
+        open.approval = session.approval;
+        open.transcript = transcript;
+        let session = &open.session;
+        let tools = session.parts.toolbox.shelf();
+        session.taint.recall(&open.transcript, true, &tools);
+        open.weigh();
+        Ok(Accepted::Opened)
+    }
+}
+
+/// What a model is shown of a whole conversation.
+fn ending(all: &[&Arc<Message>], limit: Option<ContextLimit>, max: usize) -> Transcript {
+    let start = context::start(all.len(), max);
+    // The window names the input of the turn that it cuts.
+    let mut earlier = all[..all.len().min(start + 1)].iter();
+    let from = earlier.rposition(|message| message.is_input());
+    let from = from.unwrap_or_default();
+    let known = all[from..]
+        .iter()
+        .map(|message| Arc::new(Message::clone(message)));
+    Transcript::beginning_with(from, known.collect(), limit, max)
+}
+
+/// How messages become those of a copy.
+struct Copying<'a> {
+    from: &'a SessionId,
+    ids: &'a dyn Ids,
+    /// The calls that have a result.
+    closed: HashSet<CallId>,
+    /// The new id of each message.
+    new: HashMap<MessageId, MessageId>,
+    /// The calls without one so far.
+    open: Vec<Unanswered>,
+    copies: Vec<MessageRow>,
+}
+
+/// A call that nobody will answer.
+struct Unanswered {
+    call: ToolCall,
+    agent: AgentPath,
+    turn: Option<TurnId>,
+    parent: Option<MessageId>,
+}
+
+impl<'a> Copying<'a> {
+    fn new(from: &'a SessionId, rows: &[MessageRow], ids: &'a dyn Ids) -> Self {
+        let closed = rows.iter().flat_map(|row| row.message.closed_calls());
+        Self {
+            from,
+            ids,
+            closed: closed.cloned().collect(),
+            new: HashMap::new(),
+            open: Vec::new(),
+            copies: Vec::with_capacity(rows.len()),
+        }
+    }
+
+    fn all(mut self, rows: Vec<MessageRow>, now: Millis) -> Vec<MessageRow> {
+        for row in rows {
+            if row.message.role != Role::Tool {
+                // No result comes behind the agent's next message.
+                self.close(now, |open| open.agent == row.agent && open.turn == row.turn);
+            }
+            self.take(row);
+        }
+        self.close(now, |_| true);
+        self.copies
+    }
+
+    fn take(&mut self, row: MessageRow) {
+        let mut message = Arc::unwrap_or_clone(row.message);
+        let id = MessageId::fresh(self.ids);
+        let from = json!({"sessionId": self.from, "messageId": message.id});
+        message.metadata.insert(FORKED_FROM.to_owned(), from);
+        message.usage = None;
+        message.parent = message.parent.and_then(|old| self.new.get(&old).cloned());
+        let calls = message.calls();
+        let open = calls.filter(|call| !self.closed.contains(&call.id));
+        let open = open.map(|call| Unanswered {
+            call: call.clone(),
+            agent: row.agent.clone(),
+            turn: row.turn.clone(),
+            parent: message.parent.clone(),
+        });
+        self.open.extend(open);
+        self.new
+            .insert(std::mem::replace(&mut message.id, id.clone()), id);
+        self.put(row.agent, message);
+    }
+
+    /// Gives calls the outcome that is known of them: none. Those of called agents come first.
+    fn close(&mut self, now: Millis, is_lost: impl Fn(&Unanswered) -> bool) {
+        let mut lost: Vec<_> = self.open.extract_if(.., |open| is_lost(open)).collect();
+        lost.sort_by_key(|open| Reverse(open.agent.depth()));
+        for Unanswered {
+            call,
+            agent,
+            parent,
+            ..
+        } in lost
+        {
+            let outcome = Outcome::unknown(locale::turn::result_not_copied());
+            let mut message = Message::of_outcome(&call.id, &call.name, &outcome, now);
+            message.id = MessageId::fresh(self.ids);
+            message.parent = parent;
+            let from = json!({"sessionId": self.from});
+            message.metadata.insert(FORKED_FROM.to_owned(), from);
+            self.put(agent, message);
+        }
+    }
+
+    fn put(&mut self, agent: AgentPath, message: Message) {
+        self.copies.push(MessageRow {
+            session: self.from.clone(),
+            turn: None,
+            agent,
+            has_begun: true,
+            message: Arc::new(message),
+        });
+    }
+}
