@@ -113,6 +113,8 @@ codes! {
     UnpricedModel = "unpriced_model", 422;
     /// The folder is not a complete backup, or a backup cannot be made there.
     BackupUnusable = "backup_unusable", 422;
+    /// What is to be imported is no export, or of a newer version.
+    ImportUnusable = "import_unusable", 422;
     /// A queue is full; try again after `Retry-After`.
     Busy = "busy", 429;
     /// The token has made too many requests; try again after `Retry-After`.

@@ -120,8 +120,23 @@ impl Message {
 
     /// Whether no turn of its session made it.
     pub fn is_appended(&self) -> bool {
-        let marks = [APPENDED, FORKED_FROM];
+        let marks = [APPENDED, FORKED_FROM, IMPORTED];
         marks.iter().any(|mark| self.metadata.contains_key(*mark))
+    }
+
+    /// Marks what a file brought in.
+    pub fn import(&mut self) {
+        self.metadata.insert(IMPORTED.to_owned(), true.into());
+    }
+
+    /// Whether a file brought it in, so that nobody here said it.
+    pub fn is_imported(&self) -> bool {
+        self.metadata.contains_key(IMPORTED)
+    }
+
+    /// As a file has it.
+    pub fn export(&mut self) {
+        self.metadata.remove(IMPORTED);
     }
 
     /// Whether it can begin a turn: what a user says, or the result of an agent in the background.
@@ -173,6 +188,9 @@ const BACKGROUND: &str = "background";
 
 /// The metadata's key of a message that no turn of its session made.
 const APPENDED: &str = "appended";
+
+/// The metadata's key of a message that a file brought in.
+const IMPORTED: &str = "imported";
 
 /// The metadata's key, of sessions too, for the session and the message of which they are copies.
 pub const FORKED_FROM: &str = "forkedFrom";
@@ -317,7 +335,8 @@ fn is_shallow(map: &Map<String, Value>, levels: usize) -> bool {
             .all(|value| value_is_shallow(value, levels - 1))
 }
 
-fn value_is_shallow(value: &Value, levels: usize) -> bool {
+/// Whether a value nests at most so many levels deep.
+pub fn value_is_shallow(value: &Value, levels: usize) -> bool {
     match value {
         Value::Object(map) => is_shallow(map, levels),
         Value::Array(items) => {
@@ -445,6 +464,18 @@ impl Usage {
     /// Whether it counts no token.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What is left of it without another one.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            output: self.output.saturating_sub(other.output),
+            cache_read: self.cache_read.saturating_sub(other.cache_read),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+            reasoning: self.reasoning.saturating_sub(other.reasoning),
+        }
     }
 
     /// The sum of two.

@@ -36,7 +36,7 @@ mod reads;
 mod resume;
 
 use self::copies::Copies;
-pub use self::fork::Fork;
+pub use self::fork::{Fork, Import};
 pub use self::in_memory::{Beginning, MemorySession};
 pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, TurnChoice};
 

@@ -9,6 +9,7 @@
 mod answer;
 mod budget;
 mod context;
+mod copying;
 mod delegation;
 mod disk_space;
 mod edges;
@@ -40,8 +41,8 @@ pub mod turn;
 
 pub use delegation::DelegationTools;
 pub use engine::{
-    Attendance, Beginning, Engine, Fork, MemorySession, ReaderPosition, ResumeFrom, Resumption,
-    TurnChoice,
+    Attendance, Beginning, Engine, Fork, Import, MemorySession, ReaderPosition, ResumeFrom,
+    Resumption, TurnChoice,
 };
 pub use folder::{Folder, FolderFile};
 pub use gate::args_hash;

@@ -139,7 +139,7 @@ impl Taint {
     /// the searches and pages of any agent.
     pub(crate) fn recall(&self, conversation: &Transcript, is_own: bool, tools: &CurrentTools) {
         for message in conversation.messages() {
-            if message.role == Role::User && is_own {
+            if message.role == Role::User && is_own && !message.is_imported() {
                 self.hear(&message.text());
             }
             for part in &message.parts {

@@ -262,6 +262,22 @@ pub(crate) enum Sessions {
     },
     #[command(about = help::sessions_fork())]
     Fork(ForkSession),
+    #[command(about = help::sessions_export())]
+    Export {
+        #[arg(help = help::session_id(), value_parser = arguments::session, required_unless_present = "all")]
+        id: Option<String>,
+        #[arg(long, help = help::export_all(), conflicts_with = "id")]
+        all: bool,
+        #[command(flatten)]
+        places: DirArgs,
+    },
+    #[command(about = help::sessions_import())]
+    Import {
+        #[arg(help = help::import_file())]
+        file: PathBuf,
+        #[command(flatten)]
+        common: Common,
+    },
     #[command(about = help::sessions_rename())]
     Rename {
         #[arg(help = help::session_id(), value_parser = arguments::session)]

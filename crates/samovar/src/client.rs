@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use http::{HeaderMap, Method, Request, Response, header};
@@ -32,6 +32,10 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// How long an answer that waits for no turn may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The media types of bodies.
+const JSON: &str = "application/json";
+const JSON_LINES: &str = "application/x-ndjson";
 
 /// Asks the routes of one server.
 pub(crate) struct Client {
@@ -182,6 +186,28 @@ impl Client {
         serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))
     }
 
+    /// What stands at a path, piece by piece.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn pieces(&self, path: &str) -> Result<BodyDataStream, Failure> {
+        let response = in_time(self.send(Method::GET, path, None::<&Value>)).await?;
+        Ok(response.into_body().into_data_stream())
+    }
+
+    /// Posts JSON lines to a path whose answer takes as long as there is to keep.
+    ///
+    /// # Errors
+    /// As [`Client::agent`].
+    pub(crate) async fn post_lines<A>(&self, path: &str, lines: Vec<u8>) -> Result<A, Failure>
+    where
+        A: DeserializeOwned,
+    {
+        let sent = self.send_as(Method::POST, path, Some((JSON_LINES, lines)));
+        let body = read(sent.await?).await?;
+        serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))
+    }
+
     /// Replaces what stands at a path.
     ///
     /// # Errors
@@ -252,16 +278,28 @@ impl Client {
         path: &str,
         params: Option<&impl Serialize>,
     ) -> Result<Response<Body>, Failure> {
+        let body = params.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|error| Failure::broken(&error))?;
+        let body = body.map(|body| (JSON, body));
+        self.send_as(verb, path, body).await
+    }
+
+    async fn send_as(
+        &self,
+        verb: Method,
+        path: &str,
+        body: Option<(&'static str, Vec<u8>)>,
+    ) -> Result<Response<Body>, Failure> {
         let response = match &self.transport {
             Transport::Inside(router) => {
-                let request = self.request(verb, path, params)?;
+                let request = self.request(verb, path, body)?;
                 // A router has an answer to everything.
                 let Ok(response) = router.clone().oneshot(request).await;
                 response
             }
             Transport::Socket(client) => {
                 let uri = format!("http://{}{path}", self.authority);
-                let request = self.request(verb, &uri, params)?;
+                let request = self.request(verb, &uri, body)?;
                 let sent = client.request(request).await;
                 sent.map_err(|error| {
                     let gone = if error.is_connect() {
@@ -288,7 +326,7 @@ impl Client {
         &self,
         verb: Method,
         uri: &str,
-        params: Option<&impl Serialize>,
+        body: Option<(&'static str, Vec<u8>)>,
     ) -> Result<Request<Body>, Failure> {
         let request = Request::builder()
             .method(verb)
@@ -298,14 +336,11 @@ impl Client {
                 header::AUTHORIZATION,
                 format!("Bearer {}", self.token.expose()),
             );
-        let request = match params {
+        let request = match body {
             None => request.body(Body::empty()),
-            Some(params) => {
-                let body = serde_json::to_vec(params).map_err(|error| Failure::broken(&error))?;
-                request
-                    .header(header::CONTENT_TYPE, "application/json")
-                    .body(Body::from(body))
-            }
+            Some((kind, body)) => request
+                .header(header::CONTENT_TYPE, kind)
+                .body(Body::from(body)),
         };
         request.map_err(|error| Failure::broken(&error))
     }

@@ -167,7 +167,8 @@ impl From<Error> for Failure {
             | Code::UnsupportedMediaType
             | Code::HeadersTooLarge
             | Code::UnpricedModel
-            | Code::BackupUnusable => Exit::Usage,
+            | Code::BackupUnusable
+            | Code::ImportUnusable => Exit::Usage,
         };
         Self::new(exit, error.code.as_str(), error.message)
     }

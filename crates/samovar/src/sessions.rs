@@ -1,5 +1,6 @@
 //! `samovar sessions`: what was said, and where.
 
+mod export;
 pub(crate) mod find;
 pub(crate) mod fork;
 mod list;
@@ -16,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::access::Purpose;
-use crate::args::{Common, ModelArgs, Sessions};
+use crate::args::{Common, DirArgs, ModelArgs, Sessions};
 use crate::calls::{Extent, brief, result};
 use crate::client::Client;
 use crate::config::{self, LocalData, Place, Setup};
@@ -38,6 +39,8 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
         Sessions::Cancel { id, common } => cancel(&id, &common).await,
         Sessions::Undo { id, files, common } => undo::undo(&id, files, &common).await,
         Sessions::Fork(args) => fork::fork(&args).await,
+        Sessions::Export { id, places, .. } => export::export(id.as_deref(), &places).await,
+        Sessions::Import { file, common } => export::import(&file, &common).await,
         Sessions::Rename { id, title, common } => {
             let renamed = async |client: &Client| {
                 let id = find::session(client, &id, Precision::Part).await?.id;
@@ -68,7 +71,15 @@ pub(crate) async fn look<A>(
     common: &Common,
     question: impl AsyncFn(&Client) -> Result<A, Failure>,
 ) -> Result<A, Failure> {
-    let found = config::read(&common.places, &ModelArgs::default(), LocalData::UseOnly)?;
+    look_in(&common.places, question).await
+}
+
+/// As [`look`], for a command without a format of its own.
+async fn look_in<A>(
+    places: &DirArgs,
+    question: impl AsyncFn(&Client) -> Result<A, Failure>,
+) -> Result<A, Failure> {
+    let found = config::read(places, &ModelArgs::default(), LocalData::UseOnly)?;
     found.say_foreign();
     look_at(&found, question).await
 }

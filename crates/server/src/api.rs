@@ -22,6 +22,7 @@ mod agents;
 mod approvals;
 pub(crate) mod audit;
 pub(crate) mod backup;
+mod exports;
 mod state;
 mod tools;
 mod turns;
@@ -40,6 +41,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend(agents::routes());
     routes.extend(approvals::routes());
     routes.extend(audit::routes());
+    routes.extend(exports::routes());
     routes.extend([
         Endpoint::showing(
             at("server"),

@@ -203,6 +203,29 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
         answering.with_scope(scope)
     }
 
+    /// A route that reads its body itself; `Q` is one line of it.
+    pub(crate) fn taking_bytes<Q, A, F>(
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>) -> F,
+    ) -> Self
+    where
+        Q: JsonSchema,
+        A: Serialize + JsonSchema + 'static,
+        F: Answers<A>,
+    {
+        let handler: Handler<S> = Arc::new(move |_, call| {
+            Box::pin(async move {
+                let answer = run(call).await;
+                answer.map_or_else(
+                    |error| reply::refusal(&error),
+                    |answer| reply::json(&answer),
+                )
+            })
+        });
+        Self::new::<Q, A>(path, about, handler)
+    }
+
     fn new<Q: JsonSchema, A: JsonSchema>(
         path: String,
         about: &'static str,

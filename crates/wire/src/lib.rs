@@ -2,7 +2,7 @@
 //!
 //! Here: [`sse`], the frames of a stream; [`params`], the parameters of a call; [`agent`], the
 //! agent service's types, and its [`Encoder`](agent::Encoder) from the log's events to a stream's
-//! frames; [`chat`], the global chat's types; [`relay`], the envelopes of external agents and
+//! frames; [`chat`], the global chat's types; [`export`], a session as a file; [`relay`], the envelopes of external agents and
 //! hosts. Not here: sockets, a runtime, routes, sessions, clocks. The same log always gives the
 //! same bytes.
 //!
@@ -11,6 +11,7 @@
 pub mod agent;
 pub mod api;
 pub mod chat;
+pub mod export;
 pub mod params;
 pub mod relay;
 pub mod sse;

@@ -173,7 +173,8 @@ impl Redactor {
         }
     }
 
-    fn redact_message(&self, message: &mut Message) {
+    /// Replaces keys in all of a message but what must be sent back verbatim.
+    pub fn redact_message(&self, message: &mut Message) {
         for part in &mut message.parts {
             self.redact_part(part);
         }

@@ -1,12 +1,19 @@
 //! A session is forked: a new one begins with what it has (AS-28).
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use samovar_core::message::FORKED_FROM;
+use samovar_core::redact;
 use samovar_core::{
     Action, Code, Command, Error, MessageId, Sender, SessionCopy, SessionId, Title,
 };
 use tokio::sync::oneshot;
 
 use super::{Engine, stopping};
+use crate::copying;
+use crate::parts::refusal;
+use crate::projector::Claim;
 use crate::session::Letter;
 
 /// Which session is forked, and into which.
@@ -22,6 +29,17 @@ pub struct Fork {
     pub title: Option<Title>,
 }
 
+/// What became of a session that was imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// The session.
+    pub session: SessionId,
+    /// The number of its messages in the file.
+    pub messages: usize,
+    /// How many of them have another id here.
+    pub renamed: usize,
+}
+
 impl Engine {
     /// Forks a session. The fork is kept whole or not at all; its calls that have no result have an
     /// unknown outcome, and its level is no wider than its sender may set. Asked for again under the
@@ -32,7 +50,9 @@ impl Engine {
     /// `session_busy` for one of a turn that is not over, `session_conflict` if the fork exists; or a
     /// store's refusal.
     pub async fn fork(&self, by: Sender, fork: Fork) -> Result<SessionId, Error> {
-        let mut copy = self.to_copy(&fork.session, fork.last).await?;
+        let copy = self.to_copy(&fork.session, fork.last).await?;
+        let now = self.parts.clock.now();
+        let mut copy = copying::forked(copy, self.parts.ids.as_ref(), now);
         let from = copy.session.metadata.get(FORKED_FROM).cloned();
         copy.session.title = fork.title.or(copy.session.title);
         let server = self.parts.settings.approval;
@@ -61,6 +81,93 @@ impl Engine {
                 }
             }
             done => done.map(|_| into),
+        }
+    }
+
+    /// A session and its messages, as a file may have them: without what runs or waits, and without a
+    /// key that this server knows.
+    ///
+    /// # Errors
+    /// `unknown_session`, or a store's refusal.
+    pub async fn export(&self, session: &SessionId) -> Result<SessionCopy, Error> {
+        let mut copy = self.to_copy(session, None).await?;
+        for row in &mut copy.messages {
+            let message = Arc::make_mut(&mut row.message);
+            message.export();
+            redact::own().redact_message(message);
+        }
+        let mut action = Action::Copy(Box::new(copy));
+        redact::own().redact_action(&mut action);
+        match action {
+            Action::Copy(copy) => Ok(*copy),
+            _ => Err(stopping()),
+        }
+    }
+
+    /// Takes in a session of a file, whole or not at all, under its own ids where these are free. It is
+    /// text from outside, and has the server's approval level.
+    ///
+    /// # Errors
+    /// A store's refusal.
+    pub async fn import(&self, by: Sender, file: SessionCopy) -> Result<Import, Error> {
+        let into = match self.session(&file.session.id).await {
+            Err(unknown) if unknown.code == Code::UnknownSession => file.session.id.clone(),
+            _ => SessionId::fresh(self.parts.ids.as_ref()),
+        };
+        let taken = match self.taken(&file, &into).await {
+            Ok(taken) => taken,
+            Err(refused) => {
+                self.let_go(&file, &into);
+                return Err(refused);
+            }
+        };
+        let (messages, renamed) = (file.messages.len(), taken.len());
+        let now = self.parts.clock.now();
+        let copy = copying::imported(file, &taken, self.parts.ids.as_ref(), now);
+        let claimed = copy.clone();
+        let command = Command {
+            by,
+            session: into.clone(),
+            action: Action::Copy(Box::new(copy)),
+        };
+        let kept = self.submit(command).await;
+        if kept.is_err() {
+            self.let_go(&claimed, &into);
+        }
+        kept.map(|_| Import {
+            session: into,
+            messages,
+            renamed,
+        })
+    }
+
+    /// The ids in a file that something here has; the others are this session's from now on.
+    async fn taken(
+        &self,
+        file: &SessionCopy,
+        into: &SessionId,
+    ) -> Result<HashSet<MessageId>, Error> {
+        // What was accepted and is not in the history yet has its id claimed.
+        self.parts
+            .projector
+            .took_over(self.parts.settings.read_wait)
+            .await;
+        let mut taken = HashSet::new();
+        for row in &file.messages {
+            let id = &row.message.id;
+            let known = self.parts.history.message(id).await.map_err(refusal)?;
+            let claims = self.parts.projector.claims();
+            if known.is_some() || claims.take(id, into) != Claim::Taken {
+                taken.insert(id.clone());
+            }
+        }
+        Ok(taken)
+    }
+
+    fn let_go(&self, file: &SessionCopy, into: &SessionId) {
+        let claims = self.parts.projector.claims();
+        for row in &file.messages {
+            claims.give_back(&row.message.id, into);
         }
     }
 

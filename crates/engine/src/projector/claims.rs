@@ -26,7 +26,7 @@ pub(crate) enum Claim {
     Refused,
 }
 
-/// What a projection has of users' messages.
+/// What a projection has of messages whose ids clients may choose.
 pub(super) struct ProjectedIds {
     session: SessionId,
     ids: Vec<MessageId>,
@@ -37,7 +37,7 @@ impl ProjectedIds {
         let mut ids = Vec::new();
         for (_, change) in &projection.changes {
             if let Change::Put { message, .. } = change
-                && message.role == Role::User
+                && (message.role == Role::User || message.is_appended())
             {
                 ids.push(message.id.clone());
             }

@@ -1,14 +1,12 @@
 //! A session as a copy: what another one takes over of it, and how a copy begins (AS-28).
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use samovar_core::history::{MessageRow, Speakers};
-use samovar_core::message::FORKED_FROM;
 use samovar_core::{
-    Accepted, AgentPath, Author, CallId, Code, ContextLimit, Error, Ids, Kind, Message, MessageId,
-    Millis, Outcome, Role, SessionChange, SessionCopy, SessionId, ToolCall, TurnId, Usage,
+    Accepted, AgentPath, Author, Code, ContextLimit, Error, Kind, Message, MessageId,
+    SessionChange, SessionCopy,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -22,7 +20,7 @@ use crate::parts::refusal;
 const PAGE: usize = 1000;
 
 impl Mailbox {
-    /// What a copy of this session has, up to and with the message `last`; else up to its last one.
+    /// The session and its messages, up to and with the message `last`; else up to its last one.
     /// Turns that run or wait are left out, with those that they called.
     pub(super) async fn to_copy(&self, last: Option<&MessageId>) -> Result<SessionCopy, Error> {
         let open = self.open.as_ref().filter(|open| open.closing.is_empty());
@@ -54,15 +52,10 @@ impl Mailbox {
             let is_taken = is_over(row) && parent.is_none_or(|parent| taken.contains(parent));
             is_taken && taken.insert(row.message.id.clone())
         });
-        let mut session = session;
-        let last = rows.last().map(|row| &row.message.id);
-        let from = json!({"sessionId": self.id, "messageId": last});
-        session.metadata.insert(FORKED_FROM.to_owned(), from);
-        // What was spent is counted where it was spent.
-        session.usage = Usage::default();
-        let copying = Copying::new(&self.id, &rows, self.parts.ids.as_ref());
-        let messages = copying.all(rows, self.parts.clock.now());
-        Ok(SessionCopy { session, messages })
+        Ok(SessionCopy {
+            session,
+            messages: rows,
+        })
     }
 
     /// The place of the message that is to be the last of a copy.
@@ -151,103 +144,4 @@ fn ending(all: &[&Arc<Message>], limit: Option<ContextLimit>, max: usize) -> Tra
         .iter()
         .map(|message| Arc::new(Message::clone(message)));
     Transcript::beginning_with(from, known.collect(), limit, max)
-}
-
-/// How messages become those of a copy.
-struct Copying<'a> {
-    from: &'a SessionId,
-    ids: &'a dyn Ids,
-    /// The calls that have a result.
-    closed: HashSet<CallId>,
-    /// The new id of each message.
-    new: HashMap<MessageId, MessageId>,
-    /// The calls without one so far.
-    open: Vec<Unanswered>,
-    copies: Vec<MessageRow>,
-}
-
-/// A call that nobody will answer.
-struct Unanswered {
-    call: ToolCall,
-    agent: AgentPath,
-    turn: Option<TurnId>,
-    parent: Option<MessageId>,
-}
-
-impl<'a> Copying<'a> {
-    fn new(from: &'a SessionId, rows: &[MessageRow], ids: &'a dyn Ids) -> Self {
-        let closed = rows.iter().flat_map(|row| row.message.closed_calls());
-        Self {
-            from,
-            ids,
-            closed: closed.cloned().collect(),
-            new: HashMap::new(),
-            open: Vec::new(),
-            copies: Vec::with_capacity(rows.len()),
-        }
-    }
-
-    fn all(mut self, rows: Vec<MessageRow>, now: Millis) -> Vec<MessageRow> {
-        for row in rows {
-            if row.message.role != Role::Tool {
-                // No result comes behind the agent's next message.
-                self.close(now, |open| open.agent == row.agent && open.turn == row.turn);
-            }
-            self.take(row);
-        }
-        self.close(now, |_| true);
-        self.copies
-    }
-
-    fn take(&mut self, row: MessageRow) {
-        let mut message = Arc::unwrap_or_clone(row.message);
-        let id = MessageId::fresh(self.ids);
-        let from = json!({"sessionId": self.from, "messageId": message.id});
-        message.metadata.insert(FORKED_FROM.to_owned(), from);
-        message.usage = None;
-        message.parent = message.parent.and_then(|old| self.new.get(&old).cloned());
-        let calls = message.calls();
-        let open = calls.filter(|call| !self.closed.contains(&call.id));
-        let open = open.map(|call| Unanswered {
-            call: call.clone(),
-            agent: row.agent.clone(),
-            turn: row.turn.clone(),
-            parent: message.parent.clone(),
-        });
-        self.open.extend(open);
-        self.new
-            .insert(std::mem::replace(&mut message.id, id.clone()), id);
-        self.put(row.agent, message);
-    }
-
-    /// Gives calls the outcome that is known of them: none. Those of called agents come first.
-    fn close(&mut self, now: Millis, is_lost: impl Fn(&Unanswered) -> bool) {
-        let mut lost: Vec<_> = self.open.extract_if(.., |open| is_lost(open)).collect();
-        lost.sort_by_key(|open| Reverse(open.agent.depth()));
-        for Unanswered {
-            call,
-            agent,
-            parent,
-            ..
-        } in lost
-        {
-            let outcome = Outcome::unknown(locale::turn::result_not_copied());
-            let mut message = Message::of_outcome(&call.id, &call.name, &outcome, now);
-            message.id = MessageId::fresh(self.ids);
-            message.parent = parent;
-            let from = json!({"sessionId": self.from});
-            message.metadata.insert(FORKED_FROM.to_owned(), from);
-            self.put(agent, message);
-        }
-    }
-
-    fn put(&mut self, agent: AgentPath, message: Message) {
-        self.copies.push(MessageRow {
-            session: self.from.clone(),
-            turn: None,
-            agent,
-            has_begun: true,
-            message: Arc::new(message),
-        });
-    }
 }

@@ -86,7 +86,7 @@ pub(crate) async fn session(
 }
 
 /// All sessions, the last changed first.
-async fn all(client: &Client) -> Result<Vec<SessionInfo>, Failure> {
+pub(crate) async fn all(client: &Client) -> Result<Vec<SessionInfo>, Failure> {
     let mut all: Vec<SessionInfo> = Vec::new();
     loop {
         let params = json!({ "limit": PAGE, "offset": all.len() });

@@ -29,6 +29,7 @@ mod doctor;
 mod examples;
 mod exec;
 mod exits;
+mod exported;
 mod failed;
 mod folders;
 mod forked;

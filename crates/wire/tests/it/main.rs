@@ -2,6 +2,7 @@
 
 mod calls;
 mod contract;
+mod export;
 mod full;
 mod log;
 mod pages;

@@ -1,0 +1,152 @@
+//! `samovar sessions export` and `import`: sessions as files (AS-29).
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use futures_util::TryStreamExt;
+use samovar_core::SessionId;
+use samovar_locale as text;
+use samovar_wire::export::{ImportResult, ImportedSession, MAX_IMPORT_BYTES, begins};
+
+use super::find::{self, Precision};
+use super::{change, look_in};
+use crate::args::{Common, DirArgs};
+use crate::client::{Client, cut, segment};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+use crate::reconnecting::Repeat;
+use crate::screen::{Reader, say, written};
+
+/// Writes a session on stdout, or all of them.
+///
+/// # Errors
+/// The refusal, or that it cannot be written.
+pub(super) async fn export(id: Option<&str>, places: &DirArgs) -> Result<(), Failure> {
+    let export = async |client: &Client| {
+        let ids = match id {
+            Some(id) => vec![find::session(client, id, Precision::Part).await?.id],
+            None => {
+                let all = find::all(client).await?;
+                all.into_iter().map(|session| session.id).collect()
+            }
+        };
+        for id in ids {
+            if write_out(client, &id).await? == Reader::Gone {
+                break;
+            }
+        }
+        Ok(())
+    };
+    look_in(places, export).await
+}
+
+async fn write_out(client: &Client, id: &SessionId) -> Result<Reader, Failure> {
+    let path = format!("/api/sessions/{}/export", segment(id.as_str()));
+    let mut pieces = client.pieces(&path).await?;
+    while let Some(piece) = pieces.try_next().await.map_err(|_| cut())? {
+        let mut out = io::stdout().lock();
+        if written(io::Write::write_all(&mut out, &piece))? == Reader::Gone {
+            return Ok(Reader::Gone);
+        }
+    }
+    Ok(Reader::There)
+}
+
+/// Brings in the sessions of a file, one after the other.
+///
+/// # Errors
+/// The file cannot be read or is no export, or the refusal. What came in before stays.
+pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> {
+    let unreadable = |error: io::Error| {
+        let why = text::export::unreadable(path.display(), error);
+        Failure::new(Exit::Usage, "import_unusable", why)
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut file = Exports::new(BufReader::new(file));
+    let mut imported = ImportResult::default();
+    while let Some(lines) = file.next().map_err(unreadable)? {
+        if lines.len() > MAX_IMPORT_BYTES {
+            let why = text::export::too_long(file.first_line, MAX_IMPORT_BYTES >> 20);
+            return Err(Failure::new(Exit::Usage, "body_too_large", why));
+        }
+        let import = async |client: &Client| {
+            let lines = lines.clone();
+            client.post_lines("/api/sessions/import", lines).await
+        };
+        let more: ImportResult = change(common, Repeat::Untaken, import).await?;
+        imported.sessions.extend(more.sessions);
+        if let Some(line) = more.broken_at_line {
+            imported.broken_at_line = Some(file.first_line + line - 1);
+            break;
+        }
+    }
+    let format = common.machine.format();
+    output::one(format, "imported", &imported, as_text)?;
+    if let (Some(line), Format::Text) = (imported.broken_at_line, format) {
+        say(&text::export::broken(line));
+    }
+    Ok(())
+}
+
+fn as_text(imported: &ImportResult) -> String {
+    let lines = imported.sessions.iter().map(|session| {
+        let ImportedSession {
+            session_id: id,
+            from,
+            messages,
+            renamed,
+        } = session;
+        let mut line = text::export::imported(id, *messages);
+        if id != from {
+            line += &text::export::other_id(from);
+        }
+        if *renamed > 0 {
+            line += &text::export::renamed(*renamed);
+        }
+        line + "\n"
+    });
+    lines.collect()
+}
+
+/// The exports in a file, of which each begins with its schema.
+struct Exports<R> {
+    file: R,
+    /// The line that begins the next one.
+    ahead: Vec<u8>,
+    /// The number of the first line of the last one, from 1.
+    first_line: u64,
+    next_line: u64,
+}
+
+impl<R: BufRead> Exports<R> {
+    fn new(file: R) -> Self {
+        Self {
+            file,
+            ahead: Vec::new(),
+            first_line: 1,
+            next_line: 1,
+        }
+    }
+
+    /// The lines of the next one, at most one more byte than can be imported.
+    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut lines = std::mem::take(&mut self.ahead);
+        self.first_line = self.next_line;
+        self.next_line += u64::from(!lines.is_empty());
+        while lines.len() <= MAX_IMPORT_BYTES {
+            let room = (MAX_IMPORT_BYTES + 1 - lines.len()) as u64;
+            let mut line = Vec::new();
+            if self.file.by_ref().take(room).read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            if !lines.is_empty() && begins(&line) {
+                self.ahead = line;
+                break;
+            }
+            lines.append(&mut line);
+            self.next_line += 1;
+        }
+        Ok((!lines.is_empty()).then_some(lines))
+    }
+}

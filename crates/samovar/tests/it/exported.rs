@@ -1,0 +1,113 @@
+//! Sessions leave a store as a file and come into another one.
+
+use samovar_model_server::{call, say};
+use serde_json::{Value, json};
+
+use crate::setup::with_model;
+
+/// The lines of an export without ids, their checksums, and the times of an import.
+fn shape(export: &str) -> Vec<Value> {
+    let mut ids = Vec::new();
+    let mut lines: Vec<Value> = export
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for line in &mut lines {
+        line.as_object_mut().unwrap().remove("sum");
+        if let Some(session) = line.get_mut("session") {
+            session["updated_at"] = Value::Null;
+            session["created_at"] = Value::Null;
+            session["id"] = Value::Null;
+        }
+        if let Some(message) = line.get_mut("message") {
+            let own = message["id"].as_str().unwrap().to_owned();
+            let parent = ids.iter().position(|id| *id == message["parent"]);
+            message["parent"] = json!(parent);
+            message["id"] = json!(ids.len());
+            ids.push(Value::from(own));
+        }
+    }
+    lines
+}
+
+// proves AS-29
+#[tokio::test]
+async fn an_exported_session_comes_into_another_store_and_out_again_as_it_was() {
+    let task = json!({"name": "browser", "task": "look"});
+    let replies = [call("subAgent", task), say("it is blue"), say("blue, then")];
+    let (program, _model) = with_model(replies).await;
+    let run = async |data: &str, args: &[&str]| {
+        let args = args.iter().copied().chain(["--data-dir", data]);
+        program.run(args.collect::<Vec<_>>()).await
+    };
+    run("data", &["run", "--approval", "auto", "what colour is it?"]).await;
+    let exported = run("data", &["sessions", "export", "--all"]).await.stdout;
+    assert_eq!(
+        exported.matches("\"master/browser\"").count(),
+        2,
+        "{exported}"
+    );
+    program.file("one.jsonl", &exported);
+
+    let told = run("other", &["sessions", "import", "one.jsonl"]).await;
+
+    assert!(
+        told.stdout.contains("was imported, with 6 messages"),
+        "{told:?}"
+    );
+    let again = run("other", &["sessions", "export", "--all"]).await.stdout;
+    assert_eq!(shape(&again), shape(&exported));
+    let [first, second] = [&exported, &again].map(|export| export.lines().nth(2).unwrap());
+    let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["message"]["id"].clone();
+    assert_eq!(id(first), id(second), "ids that are free stay");
+
+    // Once more, it is another session, which is said.
+    let told = run("other", &["sessions", "import", "one.jsonl", "--json"]).await;
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let one = &told["sessions"][0];
+    assert_ne!(one["sessionId"], one["from"]);
+    assert_eq!((&one["messages"], &one["renamed"]), (&6.into(), &6.into()));
+    let listed = run("other", &["sessions", "list", "--json"]).await;
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    for session in listed["items"].as_array().unwrap() {
+        assert_eq!(
+            (&session["tainted"], &session["messageCount"]),
+            (&true.into(), &6.into())
+        );
+        assert_eq!(session["approval"], Value::Null);
+        assert_eq!(session["tokens"], listed["items"][0]["tokens"]);
+    }
+}
+
+// proves AS-29
+#[tokio::test]
+async fn a_cut_file_comes_in_to_its_last_whole_message_and_no_export_does_not() {
+    let (program, _model) = with_model([say("an answer").forever()]).await;
+    let run = async |args: &[&str]| {
+        let args = args.iter().copied().chain(["--data-dir", "data"]);
+        program.run(args.collect::<Vec<_>>()).await
+    };
+    run(&["run", "one"]).await;
+    run(&["run", "two"]).await;
+    let exported = run(&["sessions", "export", "--all"]).await.stdout;
+    let end = exported.rfind("an answer").unwrap();
+    program.file("cut.jsonl", &exported[..end]);
+    program.file("none.jsonl", "{}");
+
+    let told = run(&["sessions", "import", "cut.jsonl"]).await;
+
+    assert!(told.stdout.contains("with 2 messages"), "{told:?}");
+    assert!(told.stdout.contains("with 1 message,"), "{told:?}");
+    assert!(
+        told.stderr.contains("line 9 is cut or was changed"),
+        "{told:?}"
+    );
+    for (file, code) in [
+        ("none.jsonl", "import_unusable"),
+        ("nowhere", "import_unusable"),
+    ] {
+        let told = run(&["sessions", "import", file]).await;
+        assert_eq!(told.code, Some(2), "{told:?}");
+        assert!(told.stderr.contains(code), "{told:?}");
+    }
+}

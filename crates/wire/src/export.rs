@@ -1,0 +1,328 @@
+//! The file of an export (AS-29): JSON lines, of which each has a checksum of itself and of all before it.
+//!
+//! The first names the schema and its version; then come a session, its messages in their order, each
+//! with the path of its agent, and an end. Several sessions follow each other, and files may be joined.
+
+use samovar_core::history::{MessageRow, SessionRow};
+use samovar_core::message::value_is_shallow;
+use samovar_core::{
+    AgentName, AgentPath, Code, Error, Message, Millis, Part, Role, Seq, SessionCopy, SessionId,
+    SystemPrompt, Title, Usage, json,
+};
+use samovar_locale as locale;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// The schema's name.
+const SCHEMA: &str = "samovar.export";
+/// The version that is written, and the newest that is read.
+const VERSION: u64 = 1;
+/// The most bytes of a file that are imported at once.
+pub const MAX_IMPORT_BYTES: usize = 64 << 20;
+/// How deep a line may nest: what is kept of it is wrapped once more, and has to be read back.
+const MAX_DEPTH: usize = 96;
+/// What stands before a line's checksum.
+const BEFORE_SUM: &str = ",\"sum\":\"";
+
+/// Parameters of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExportParams {
+    /// The session.
+    pub id: SessionId,
+}
+
+/// A line of an export, as a client sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExportLine {
+    /// The checksum of the line and of all lines before it.
+    pub sum: String,
+}
+
+/// What was imported.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportResult {
+    /// The sessions, in the order of the file.
+    pub sessions: Vec<ImportedSession>,
+    /// The first line that was cut or changed; nothing of it, or behind it, was imported. Absent if
+    /// the file is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_at_line: Option<u64>,
+}
+
+/// A session that was imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedSession {
+    /// The session.
+    pub session_id: SessionId,
+    /// Its id in the file, which is another one if a session here has that.
+    pub from: SessionId,
+    /// The number of its messages in the file.
+    pub messages: u64,
+    /// How many of them have another id here, because a message here has theirs.
+    pub renamed: u64,
+}
+
+/// A line, without its checksum.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Head {
+        schema: String,
+        version: u64,
+    },
+    Session {
+        session: Box<ExportedSession>,
+    },
+    Message {
+        agent: AgentPath,
+        message: Box<Message>,
+    },
+    End {
+        messages: u64,
+    },
+}
+
+/// A session in a file.
+#[derive(Serialize, Deserialize)]
+struct ExportedSession {
+    id: SessionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<Title>,
+    model: String,
+    agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system_prompt: Option<SystemPrompt>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    metadata: Map<String, Value>,
+    #[serde(default)]
+    usage: Usage,
+    created_at: Millis,
+    updated_at: Millis,
+}
+
+/// The lines of a session, one after the other.
+pub fn lines(copy: SessionCopy) -> impl Iterator<Item = String> + Send {
+    let SessionCopy { session, messages } = copy;
+    let count = messages.len() as u64;
+    let head = Line::Head {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+    };
+    let of_session = Line::Session {
+        session: Box::new(ExportedSession::of(session)),
+    };
+    let messages = messages.into_iter().map(|row| Line::Message {
+        agent: row.agent,
+        message: Box::new(std::sync::Arc::unwrap_or_clone(row.message)),
+    });
+    let end = Line::End { messages: count };
+    let mut chain = Sha256::new();
+    let all = [head, of_session].into_iter().chain(messages).chain([end]);
+    // What was read as JSON can be written as JSON.
+    let texts = all.map(|line| serde_json::to_string(&line).unwrap_or_default());
+    texts.map(move |text| {
+        if begins(text.as_bytes()) {
+            chain = Sha256::new();
+        }
+        let body = text.strip_suffix('}').unwrap_or(&text);
+        let sum = next_sum(&mut chain, body);
+        format!("{body}{BEFORE_SUM}{sum}\"}}\n")
+    })
+}
+
+/// The checksum of a line that stands behind others.
+fn next_sum(chain: &mut Sha256, body: &str) -> String {
+    chain.update(body.as_bytes());
+    let sum = chain.clone().finalize();
+    sum.iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Whether a line begins an export.
+pub fn begins(line: &[u8]) -> bool {
+    line.starts_with(b"{\"schema\"")
+}
+
+/// What a file has.
+#[derive(Debug, Default)]
+pub struct ImportFile {
+    /// The sessions, of which the last may be cut.
+    pub sessions: Vec<SessionCopy>,
+    /// The first line that is not as it was written, from 1; the rest was not read.
+    pub broken_at: Option<u64>,
+}
+
+/// Reads a file as far as it is whole.
+///
+/// # Errors
+/// [`Code::ImportUnusable`] when it does not begin as an export, or is of a newer version.
+pub fn read(file: &[u8]) -> Result<ImportFile, Error> {
+    let mut reader = Reader::default();
+    let mut rest = file;
+    let mut number = 0;
+    while !rest.is_empty() {
+        number += 1;
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let (line, behind) = match end {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => (rest, &[][..]),
+        };
+        rest = behind;
+        if reader.take(line)?.is_none() {
+            return Ok(reader.end(Some(number)));
+        }
+    }
+    let is_cut = reader.open.is_some();
+    let last = is_cut.then_some(number + 1);
+    if number == 0 {
+        return Err(unusable(locale::export::no_export()));
+    }
+    Ok(reader.end(last))
+}
+
+#[derive(Default)]
+struct Reader {
+    chain: Option<Sha256>,
+    sessions: Vec<SessionCopy>,
+    /// The session whose end was not read yet.
+    open: Option<SessionCopy>,
+}
+
+impl Reader {
+    /// Takes a line in; none when it is not as it was written.
+    fn take(&mut self, line: &[u8]) -> Result<Option<()>, Error> {
+        let read = split(line);
+        let Some((body, sum, line)) = read else {
+            return match self.chain {
+                Some(_) => Ok(None),
+                None => Err(unusable(locale::export::no_export())),
+            };
+        };
+        if let Line::Head { schema, version } = &line {
+            if schema != SCHEMA {
+                return Err(unusable(locale::export::no_export()));
+            }
+            if *version > VERSION {
+                return Err(unusable(locale::export::newer(*version, VERSION)));
+            }
+            self.chain = Some(Sha256::new());
+        }
+        let Some(chain) = &mut self.chain else {
+            return Err(unusable(locale::export::no_export()));
+        };
+        if next_sum(chain, body) != sum {
+            return Ok(None);
+        }
+        Ok(self.add(line))
+    }
+
+    fn add(&mut self, line: Line) -> Option<()> {
+        match (line, &mut self.open) {
+            (Line::Head { .. }, None) => {}
+            (Line::Session { session }, None) => {
+                let messages = Vec::new();
+                let session = session.into_row()?;
+                self.open = Some(SessionCopy { session, messages });
+            }
+            (Line::Message { agent, message }, Some(open)) => {
+                let is_here = agent.names().next() == Some(&open.session.agent);
+                if !is_here || !agent.names().all(is_name) || !is_whole(&message) {
+                    return None;
+                }
+                open.messages.push(MessageRow {
+                    session: open.session.id.clone(),
+                    turn: None,
+                    agent,
+                    has_begun: true,
+                    message: (*message).into(),
+                });
+            }
+            (Line::End { messages }, Some(open)) if open.messages.len() as u64 == messages => {
+                self.sessions.extend(self.open.take());
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn end(mut self, broken_at: Option<u64>) -> ImportFile {
+        self.sessions.extend(self.open.take());
+        let sessions = self.sessions;
+        ImportFile {
+            sessions,
+            broken_at,
+        }
+    }
+}
+
+/// A line's text before its checksum, the checksum, and what it says.
+fn split(line: &[u8]) -> Option<(&str, &str, Line)> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (body, sum) = text.rsplit_once(BEFORE_SUM)?;
+    let sum = sum.strip_suffix("\"}")?;
+    let value = json::read(format!("{body}}}").as_bytes()).ok()?;
+    let line = value_is_shallow(&value, MAX_DEPTH).then_some(value)?;
+    Some((body, sum, serde_json::from_value(line).ok()?))
+}
+
+fn is_name(name: &str) -> bool {
+    AgentName::new(name).is_ok()
+}
+
+/// Whether a message has the parts of its role.
+fn is_whole(message: &Message) -> bool {
+    let fits = |part: &Part| match part {
+        Part::Outcome { .. } => message.role == Role::Tool,
+        Part::Call(_) | Part::Reasoning { .. } => message.role == Role::Assistant,
+        Part::Text { .. } | Part::Data { .. } => message.role != Role::Tool,
+    };
+    message.parts.iter().all(fits) && (message.role != Role::Tool || message.parts.len() == 1)
+}
+
+impl ExportedSession {
+    fn of(row: SessionRow) -> Self {
+        Self {
+            id: row.id,
+            title: row.title,
+            model: row.model,
+            agent: row.agent,
+            system_prompt: row.system_prompt,
+            metadata: row.metadata,
+            usage: row.usage,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+
+    fn into_row(self) -> Option<SessionRow> {
+        is_name(&self.agent).then_some(())?;
+        Some(SessionRow {
+            id: self.id,
+            title: self.title,
+            model: self.model,
+            route: None,
+            agent: self.agent,
+            system_prompt: self.system_prompt,
+            approval: None,
+            tainted: true,
+            metadata: self.metadata,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            message_count: 0,
+            preview: None,
+            usage: self.usage,
+            context: None,
+            projected: Seq::default(),
+        })
+    }
+}
+
+fn unusable(why: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(Code::ImportUnusable, why)
+}
