@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::client::Address;
+use crate::copier::Copier;
 use crate::damage;
 use crate::dice::Dice;
 use crate::driver::Driver;
@@ -133,6 +134,15 @@ impl Arena {
             dice: dice.fork(),
         };
         drivers.spawn(passer.pass());
+        let copier = Copier {
+            stage: stage.clone(),
+            name: format!("{name}-a"),
+            sessions: (1..=SESSIONS)
+                .map(|number| format!("{name}-s{number}"))
+                .collect(),
+            dice: dice.fork(),
+        };
+        drivers.spawn(copier.copy());
         let mut people = people(&stage, name, plan.patience / 2, &mut dice);
         let (data, patience) = (folders.data(), plan.patience / 2);
         let talkers = (&mut drivers, &mut people);

@@ -19,6 +19,10 @@ pub struct Counts {
     pub accepted: u64,
     /// Those of them that are gone.
     pub lost: u64,
+    /// Sessions that were forked.
+    pub forks: u64,
+    /// Messages that were appended.
+    pub appended: u64,
     /// Messages that were refused because their session was busy, as they wanted.
     pub rejected: u64,
     /// Messages that have joined a turn that ran.
@@ -155,6 +159,8 @@ impl Counts {
             points,
             random_kills,
             stopped,
+            forks,
+            appended,
             rejected,
             steered,
             put_off,
@@ -192,6 +198,8 @@ impl Counts {
         let sums = [
             (&mut self.random_kills, random_kills),
             (&mut self.stopped, stopped),
+            (&mut self.forks, forks),
+            (&mut self.appended, appended),
             (&mut self.rejected, rejected),
             (&mut self.steered, steered),
             (&mut self.accepted, accepted),

@@ -14,6 +14,7 @@
 mod agent;
 mod arena;
 mod client;
+mod copier;
 mod count;
 mod damage;
 mod dice;

@@ -1,6 +1,7 @@
 //! What was seen from outside a server: the oracle's whole input, plain data.
 
 mod chat;
+mod copies;
 mod relay;
 mod trees;
 
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) use chat::{
     AnswerRoute, AnswerStatus, Chat, ChatAgent, ChatConnection, ChatMessage, Open, Reply,
 };
+pub(crate) use copies::{AppendedMessage, CopiedRow, Copies, Fork};
 pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, SentMessage};
 pub(crate) use trees::{BranchStop, ListedTurn};
 
@@ -49,6 +51,8 @@ pub(crate) struct Observed {
     pub(crate) decisions: Vec<Decided>,
     /// The relay, its studies and their logs.
     pub(crate) relay: Relay,
+    /// Forks, and messages that no turn made.
+    pub(crate) copies: Copies,
     /// Texts of files in the workspace in the end, by their path.
     pub(crate) files: BTreeMap<String, String>,
     /// Sessions whose deletion the server has confirmed.

@@ -4,6 +4,7 @@
 mod approvals;
 mod calls;
 mod chat;
+mod copies;
 mod messages;
 mod questions;
 mod relay;
@@ -56,6 +57,7 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     trees::judge(observed, &streams, &mut verdict);
     questions::judge(observed, &streams, &mut verdict);
     relay::judge(observed, &mut verdict);
+    copies::judge(observed, &mut verdict);
     verdict
 }
 

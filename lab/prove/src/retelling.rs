@@ -10,7 +10,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::client::{Address, Frames, Refusal, ServerGone, StreamItem};
 use crate::listener;
-use crate::observed::{Incident, ListedTurn, Profile, ReaderConnection, Stored, Tokens, Totals};
+use crate::observed::{
+    CopiedRow, Copies, Incident, ListedTurn, Profile, ReaderConnection, Stored, Tokens, Totals,
+};
 use crate::reader::Subject;
 use crate::stage::Stage;
 
@@ -37,6 +39,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
         stage.keeps(rows(stage, at, &session).await);
         totals(stage, at, &session).await;
     }
+    copies(stage, at, &observed.copies).await;
     damage(stage, at).await;
     chat(stage, at, end).await;
     for session in observed.deleted {
@@ -109,11 +112,17 @@ async fn open(
 
 /// All messages of a session, oldest first.
 pub(crate) async fn rows(stage: &Stage, at: &Address, session: &str) -> Vec<Stored> {
-    let mut rows: Vec<Stored> = Vec::new();
+    let rows = all(stage, at, session).await.into_iter();
+    rows.map(|copy| copy.row).collect()
+}
+
+/// The same, with what each is a copy of.
+async fn all(stage: &Stage, at: &Address, session: &str) -> Vec<CopiedRow> {
+    let mut rows: Vec<CopiedRow> = Vec::new();
     loop {
         let mut params = json!({ "sessionId": session });
         if let Some(oldest) = rows.first() {
-            params["before"] = oldest.id.as_str().into();
+            params["before"] = oldest.row.id.as_str().into();
         }
         let page = match stage.client.call(at, "getMessages", &params).await {
             Ok(Ok(page)) => page,
@@ -130,7 +139,22 @@ pub(crate) async fn rows(stage: &Stage, at: &Address, session: &str) -> Vec<Stor
         if page.is_empty() {
             return rows;
         }
-        rows.splice(0..0, page.iter().map(|row| row_of(session, row)));
+        let page = page.iter().map(|row| CopiedRow {
+            row: row_of(session, row),
+            of: row["metadata"]["forkedFrom"]["messageId"]
+                .as_str()
+                .map(str::to_owned),
+        });
+        rows.splice(0..0, page);
+    }
+}
+
+/// What is in the sessions without turns.
+async fn copies(stage: &Stage, at: &Address, copies: &Copies) {
+    let forks = copies.forks.iter().map(|fork| &fork.session);
+    let appended = copies.appended.first().map(|first| &first.session);
+    for session in forks.chain(appended) {
+        stage.keeps_copies(all(stage, at, session).await.into_iter());
     }
 }
 

@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
 use crate::observed::{
-    BranchStop, Frame, Incident, ListedTurn, Observed, Post, Profile, ReaderConnection, Scene,
-    Stop, Stored, Totals,
+    AppendedMessage, BranchStop, CopiedRow, Fork, Frame, Incident, ListedTurn, Observed, Post,
+    Profile, ReaderConnection, Scene, Stop, Stored, Totals,
 };
 use crate::scene;
 use crate::ticker::Ticker;
@@ -207,6 +207,21 @@ impl Stage {
     /// Notes a stream that was read again when all was over.
     pub(crate) fn retold(&self, reading: ReaderConnection) {
         self.notes().observed.retold.push(reading);
+    }
+
+    /// Notes a fork that is made.
+    pub(crate) fn forked(&self, fork: Fork) {
+        self.notes().observed.copies.forks.push(fork);
+    }
+
+    /// Notes a message that is appended.
+    pub(crate) fn appended(&self, message: AppendedMessage) {
+        self.notes().observed.copies.appended.push(message);
+    }
+
+    /// Notes what is in a session without turns in the end.
+    pub(crate) fn keeps_copies(&self, rows: impl Iterator<Item = CopiedRow>) {
+        self.notes().observed.copies.rows.extend(rows);
     }
 
     /// Notes that a session is no more.

@@ -115,6 +115,8 @@ fn turns(report: &Report) -> Vec<Row> {
         counted(says::row_accepted(), counts.accepted),
         counted(says::row_steered(), counts.steered),
         counted(says::row_rejected(), counts.rejected),
+        counted(says::row_appended(), counts.appended),
+        counted(says::row_forks(), counts.forks),
         broken(says::row_lost(), &[Broken::MessageLost]),
         counted(says::row_turns(), counts.ends.values().sum()),
         broken(says::row_stuck(), &[Broken::StuckTurn]),

@@ -50,10 +50,12 @@ impl Engine {
     /// `session_busy` for one of a turn that is not over, `session_conflict` if the fork exists; or a
     /// store's refusal.
     pub async fn fork(&self, by: Sender, fork: Fork) -> Result<SessionId, Error> {
+        let is_whole = fork.last.is_none();
         let copy = self.to_copy(&fork.session, fork.last).await?;
         let now = self.parts.clock.now();
         let mut copy = copying::forked(copy, self.parts.ids.as_ref(), now);
         let from = copy.session.metadata.get(FORKED_FROM).cloned();
+        let from = from.unwrap_or_default();
         copy.session.title = fork.title.or(copy.session.title);
         let server = self.parts.settings.approval;
         let level = copy.session.approval.as_mut();
@@ -74,7 +76,9 @@ impl Engine {
             Err(refused) if refused.code == Code::SessionConflict => {
                 // Asked again, it is the same fork.
                 let known = self.session(&into).await?;
-                if known.metadata.get(FORKED_FROM) == from.as_ref() {
+                let known = known.metadata.get(FORKED_FROM);
+                let is_same = |field| known.is_some_and(|known| known[field] == from[field]);
+                if is_same("sessionId") && (is_whole || is_same("messageId")) {
                     Ok(into)
                 } else {
                     Err(refused)

@@ -28,7 +28,7 @@ impl Mailbox {
         // Only the history has all messages.
         let wait = self.parts.settings.read_wait;
         if !self.parts.projector.caught_up(wait).await {
-            return Err(Error::new(Code::StoreFull, locale::session::not_copied()));
+            return Err(Error::new(Code::Unavailable, locale::session::not_copied()));
         }
         let session = self.parts.history.session(&self.id).await;
         let session = session.map_err(refusal)?.ok_or_else(|| self.missing())?;

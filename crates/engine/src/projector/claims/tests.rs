@@ -70,3 +70,22 @@ fn what_the_history_has_of_a_session_is_no_claim_of_it_any_more() {
     assert_eq!(claims.take(&id("n"), &other), Claim::Refused);
     assert_eq!(claims.take(&id("o"), &one), Claim::Refused);
 }
+
+// proves AS-17
+#[test]
+fn the_id_of_any_message_without_a_turn_is_given_back_once_the_history_has_it() {
+    let claims = Claims::default();
+    let (one, other) = (session("one"), session("other"));
+    claims.take(&id("m"), &one);
+    let message = Message::new(id("m"), Role::Assistant, Vec::new(), Millis(0));
+    projected(
+        &claims,
+        "one",
+        vec![Change::Put {
+            message: Arc::new(message.appended()),
+            turn: None,
+            agent: AgentPath::root("master"),
+        }],
+    );
+    assert_eq!(claims.take(&id("m"), &other), Claim::Taken);
+}

@@ -18,6 +18,7 @@ pub(super) fn all() -> BTreeSet<Broken> {
     let mut tried = BTreeSet::new();
     tried.extend(messages());
     tried.extend(rows());
+    tried.extend(copies());
     tried.extend(turns());
     tried.extend(ends());
     tried.extend(joins());
@@ -102,6 +103,28 @@ fn rows() -> Vec<Broken> {
                 ..day.posts[0].clone()
             });
             day.stored.push(row("m4", "user", "go on [m4]", None));
+        }),
+    ]
+}
+
+fn copies() -> Vec<Broken> {
+    vec![
+        check(Broken::MessageLost, |day| drop(day.copies.rows.remove(1))),
+        check(Broken::KeptWrong, |day| {
+            day.copies.rows[0].row.content.push('!')
+        }),
+        check(Broken::OrderBroken, |day| day.copies.rows.swap(0, 1)),
+        check(Broken::KeptTwice, |day| {
+            day.copies.rows[1] = day.copies.rows[0].clone();
+        }),
+        check(Broken::MessageLost, |day| drop(day.copies.rows.pop())),
+        check(Broken::KeptTwice, |day| {
+            let last = day.copies.rows.last().unwrap().clone();
+            day.copies.rows.push(last);
+        }),
+        check(Broken::OrderBroken, |day| {
+            let end = day.copies.rows.len() - 1;
+            day.copies.rows.swap(end - 1, end);
         }),
     ]
 }

@@ -9,8 +9,8 @@ pub(super) mod trees;
 use serde_json::{Value, json};
 
 use crate::observed::{
-    Class, Delivery, Effect, Frame, Observed, ObservedPrompt, Post, Profile, ReaderConnection,
-    Scene, Stored, Tokens, Totals,
+    AppendedMessage, Class, CopiedRow, Delivery, Effect, Fork, Frame, Observed, ObservedPrompt,
+    Post, Profile, ReaderConnection, Scene, Stored, Tokens, Totals,
 };
 use crate::words;
 
@@ -176,11 +176,49 @@ pub(super) fn good_day() -> Observed {
     asking::add(&mut observed);
     relay::add(&mut observed);
     trees::add(&mut observed);
+    copies(&mut observed);
     let mut resumed = observed.readings[0].clone();
     resumed.after.clone_from(&resumed.frames[4].id);
     resumed.frames.drain(..5);
     observed.readings.push(resumed);
     observed
+}
+
+/// A fork with the first two messages, and two messages that were appended.
+fn copies(observed: &mut Observed) {
+    let sources: Vec<_> = observed.stored.iter().take(2).cloned().collect();
+    let rows = sources.iter().map(|row| CopiedRow {
+        row: Stored {
+            session: "f1".to_owned(),
+            id: format!("copy of {}", row.id),
+            ..row.clone()
+        },
+        of: Some(row.id.clone()),
+    });
+    observed.copies.rows.extend(rows);
+    observed.copies.forks.push(Fork {
+        session: "f1".to_owned(),
+        of: "s1".to_owned(),
+        messages: 2,
+        last: sources.last().map(|row| row.id.clone()),
+    });
+    for id in ["b1", "b2"] {
+        let (session, id, content) = ("a1".to_owned(), id.to_owned(), format!("kept as {id}"));
+        observed.copies.rows.push(CopiedRow {
+            row: Stored {
+                session: session.clone(),
+                id: id.clone(),
+                content: content.clone(),
+                ..Stored::default()
+            },
+            of: None,
+        });
+        observed.copies.appended.push(AppendedMessage {
+            session,
+            id,
+            content,
+        });
+    }
 }
 
 fn first_turn(log: &mut Log) -> (Vec<Frame>, Vec<Frame>) {

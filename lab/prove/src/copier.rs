@@ -1,0 +1,104 @@
+//! A client that forks the sessions of others and appends to one of its own, again and again until it
+//! hears that it is done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::ServerGone;
+use crate::dice::Dice;
+use crate::observed::{AppendedMessage, Fork, Incident};
+use crate::stage::Stage;
+
+/// Forks and appends until the arena closes.
+pub(crate) struct Copier {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) name: String,
+    /// The sessions that are forked.
+    pub(crate) sessions: Vec<String>,
+    pub(crate) dice: Dice,
+}
+
+impl Copier {
+    pub(crate) async fn copy(mut self) {
+        self.ask("createSession", &json!({ "sessionId": self.name }))
+            .await;
+        let mut number = 0_u32;
+        while !self.stage.must_close() {
+            number += 1;
+            if self.dice.percent(40) {
+                self.fork(number).await;
+            } else {
+                self.append(number).await;
+            }
+            tokio::time::sleep(self.dice.millis(0..=120)).await;
+        }
+    }
+
+    async fn fork(&mut self, number: u32) {
+        let Some(of) = self.dice.one_of(&self.sessions).cloned() else {
+            return;
+        };
+        let session = format!("{}-f{number}", self.name);
+        let params = json!({ "sessionId": of, "newSessionId": session });
+        if let Some(made) = self.ask("forkSession", &params).await {
+            let last = made["forkedFrom"]["messageId"].as_str();
+            self.stage.forked(Fork {
+                session,
+                of,
+                messages: made["messageCount"].as_u64().unwrap_or_default(),
+                last: last.map(str::to_owned),
+            });
+        }
+    }
+
+    /// Appends what somebody said elsewhere, and a call with its result.
+    async fn append(&mut self, number: u32) {
+        let call = format!("{}-c{number}", self.name);
+        let calls = json!([{ "id": call, "name": "elsewhere", "args": {} }]);
+        let messages = [
+            json!({ "role": "user" }),
+            json!({ "role": "assistant", "toolCalls": calls }),
+            json!({ "role": "tool", "toolCallId": call }),
+        ];
+        for (place, mut message) in messages.into_iter().enumerate() {
+            let id = format!("{}-{number}-{place}", self.name);
+            let content = format!("kept as {id}");
+            message["id"] = id.as_str().into();
+            message["content"] = content.as_str().into();
+            let params = json!({ "sessionId": self.name, "message": message });
+            if self.ask("appendMessage", &params).await.is_none() {
+                return;
+            }
+            let session = self.name.clone();
+            self.stage.appended(AppendedMessage {
+                session,
+                id,
+                content,
+            });
+        }
+    }
+
+    /// Asks until it is done; nothing where there is no such session yet.
+    async fn ask(&self, method: &str, params: &Value) -> Option<Value> {
+        loop {
+            let at = self.stage.server().await;
+            match self.stage.client.call(&at, method, params).await {
+                Ok(Ok(answer)) => return Some(answer),
+                Ok(Err(refusal)) if self.stage.is_put_off(&refusal) => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                Ok(Err(refusal)) if refusal.code == "unknown_session" => return None,
+                Ok(Err(refusal)) => {
+                    self.stage.note(Incident::Refused {
+                        message: format!("{method} {params}"),
+                        why: refusal.body,
+                    });
+                    return None;
+                }
+                Err(ServerGone) => self.stage.is_over(at.life).await,
+            }
+        }
+    }
+}

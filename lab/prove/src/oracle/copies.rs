@@ -1,0 +1,68 @@
+//! Copies: a fork that was accepted has all that it was said to have, once and in its order, and what was
+//! appended is kept once, in its order.
+
+use std::collections::HashMap;
+
+use super::Verdict;
+use crate::observed::{CopiedRow, Fork, Observed};
+use crate::violation::Broken;
+
+pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {
+    let rows = observed.stored.iter().enumerate();
+    let places: HashMap<_, _> = rows.map(|(at, row)| (row.id.as_str(), at)).collect();
+    for fork in &observed.copies.forks {
+        verdict.counts.forks += 1;
+        let copies = observed.copies.rows.iter();
+        let copies: Vec<_> = copies
+            .filter(|copy| copy.row.session == fork.session)
+            .collect();
+        is_whole(fork, &copies, verdict);
+        let mut last = None;
+        for copy in copies {
+            let Some(of) = &copy.of else { continue };
+            let place = places.get(of.as_str()).copied();
+            let source = place.and_then(|place| observed.stored.get(place));
+            let is_same =
+                source.is_some_and(|row| row.session == fork.of && row.content == copy.row.content);
+            if !is_same {
+                verdict.find(Broken::KeptWrong, &fork.session, format!("{copy:?}"));
+            } else if place == last {
+                verdict.find(Broken::KeptTwice, &fork.session, of);
+            } else if place < last {
+                verdict.find(Broken::OrderBroken, &fork.session, of);
+            }
+            last = place.max(last);
+        }
+    }
+    appended(observed, verdict);
+}
+
+fn is_whole(fork: &Fork, copies: &[&CopiedRow], verdict: &mut Verdict) {
+    let sources = copies.iter().rev().find_map(|copy| copy.of.as_ref());
+    if copies.len() as u64 != fork.messages || sources != fork.last.as_ref() {
+        let found = format!("{} of {}", copies.len(), fork.messages);
+        verdict.find(Broken::MessageLost, &fork.session, found);
+    }
+}
+
+fn appended(observed: &Observed, verdict: &mut Verdict) {
+    let mut last = None;
+    for message in &observed.copies.appended {
+        verdict.counts.appended += 1;
+        let rows = observed.copies.rows.iter().enumerate();
+        let rows: Vec<_> = rows.filter(|(_, copy)| copy.row.id == message.id).collect();
+        match rows.as_slice() {
+            [] => verdict.find(Broken::MessageLost, &message.id, &message.session),
+            [(place, copy)] => {
+                if copy.row.content != message.content || copy.row.session != message.session {
+                    verdict.find(Broken::KeptWrong, &message.id, &copy.row.content);
+                }
+                if Some(*place) < last {
+                    verdict.find(Broken::OrderBroken, &message.session, &message.id);
+                }
+                last = Some(*place).max(last);
+            }
+            _ => verdict.find(Broken::KeptTwice, &message.session, &message.id),
+        }
+    }
+}
