@@ -47,6 +47,11 @@ impl CpuUse {
     }
 }
 
+/// The most memory that a process ever held, in KiB.
+pub(crate) fn peak_kib(process: u32) -> Result<u32> {
+    kib(process, "VmHWM")
+}
+
 /// The memory of a process without the files that it has mapped, in kB of 1024 bytes.
 pub(crate) fn anonymous_kib(process: u32) -> Result<u32> {
     kib(process, "RssAnon")

@@ -15,8 +15,8 @@ use crate::model::MODEL;
 use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
 use crate::{
-    caged, called, cancelled, children, commits, crowded, killed, memory, pieces, posted, relayed,
-    repeated, soak, stalled,
+    caged, called, cancelled, children, commits, copied, crowded, killed, memory, pieces, posted,
+    relayed, repeated, soak, stalled,
 };
 
 /// One row of the table.
@@ -174,6 +174,13 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             100.0,
         )],
         measure: |program| pieces::large_event(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within("fork of a session with 10,000 messages", "ms", 1000.0),
+            within("more memory meanwhile", "MiB", 32.0),
+        ],
+        measure: |program| copied::forks(program).boxed_local(),
     },
     Experiment {
         figures: &[

@@ -19,6 +19,7 @@ mod cancelled;
 mod children;
 mod client;
 mod commits;
+mod copied;
 mod crowded;
 mod figures;
 mod killed;
