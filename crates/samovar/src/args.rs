@@ -9,6 +9,7 @@ mod chat_global;
 mod dirs;
 mod models;
 mod relay;
+mod sessions;
 mod token;
 mod tools;
 mod turns;
@@ -31,6 +32,7 @@ pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::dirs::{DirArgs, WALK};
 pub(crate) use self::models::{Models, TestModel};
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
+pub(crate) use self::sessions::{ForkSession, ListSessions, Sessions};
 pub(crate) use self::token::Token;
 pub(crate) use self::tools::AddTool;
 pub(crate) use self::turns::Turns;
@@ -117,6 +119,24 @@ pub(crate) struct ModelArgs {
     pub(crate) no_probe: bool,
 }
 
+/// A session that is there already.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct KnownSession {
+    #[arg(long, value_name = "ID", help = help::session(), value_parser = arguments::session, conflicts_with = "continue_last")]
+    pub(crate) session: Option<String>,
+    #[arg(long = "continue", help = help::continue_last())]
+    pub(crate) continue_last: bool,
+    #[arg(long, help = help::fork())]
+    pub(crate) fork: bool,
+}
+
+impl KnownSession {
+    /// Whether one is named.
+    pub(crate) fn is_some(&self) -> bool {
+        self.session.is_some() || self.continue_last
+    }
+}
+
 /// In which session, and how far.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Talk {
@@ -124,12 +144,8 @@ pub(crate) struct Talk {
     pub(crate) places: DirArgs,
     #[command(flatten)]
     pub(crate) who: ModelArgs,
-    #[arg(long, value_name = "ID", help = help::session(), value_parser = arguments::session, conflicts_with = "continue_last")]
-    pub(crate) session: Option<String>,
-    #[arg(long = "continue", help = help::continue_last())]
-    pub(crate) continue_last: bool,
-    #[arg(long, help = help::fork())]
-    pub(crate) fork: bool,
+    #[command(flatten)]
+    pub(crate) known: KnownSession,
     #[arg(long, value_name = "LEVEL", help = help::approval())]
     pub(crate) approval: Option<Level>,
     #[arg(
@@ -226,113 +242,6 @@ pub(crate) struct Serve {
     /// Ends when whoever started it does: for a proof, whose servers nobody else would end.
     #[arg(long, hide = true)]
     pub(crate) with_parent: bool,
-}
-
-/// `samovar sessions`.
-#[derive(Subcommand)]
-pub(crate) enum Sessions {
-    #[command(about = help::sessions_list(), alias = "ls")]
-    List(ListSessions),
-    #[command(about = help::sessions_show())]
-    Show {
-        #[arg(help = help::session_id(), value_parser = arguments::session)]
-        id: String,
-        #[arg(long, help = help::message_limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 1000))]
-        limit: u32,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::sessions_resume())]
-    Resume(Resume),
-    #[command(about = help::sessions_cancel())]
-    Cancel {
-        #[arg(help = help::session_id(), value_parser = arguments::session)]
-        id: String,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::sessions_undo())]
-    Undo {
-        #[arg(help = help::session_id(), value_parser = arguments::session)]
-        id: String,
-        #[arg(long, help = help::undo_files())]
-        files: bool,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::sessions_fork())]
-    Fork(ForkSession),
-    #[command(about = help::sessions_export())]
-    Export {
-        #[arg(help = help::session_id(), value_parser = arguments::session, required_unless_present = "all")]
-        id: Option<String>,
-        #[arg(long, help = help::export_all(), conflicts_with = "id")]
-        all: bool,
-        #[command(flatten)]
-        places: DirArgs,
-    },
-    #[command(about = help::sessions_import())]
-    Import {
-        #[arg(help = help::import_file())]
-        file: PathBuf,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::sessions_rename())]
-    Rename {
-        #[arg(help = help::session_id(), value_parser = arguments::session)]
-        id: String,
-        #[arg(help = help::title(), value_parser = arguments::title)]
-        title: String,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::sessions_move())]
-    Move {
-        #[arg(long, value_name = "DIR", help = help::sessions_move_from())]
-        from: Option<PathBuf>,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::sessions_delete())]
-    Delete {
-        #[arg(help = help::session_id(), value_parser = arguments::session)]
-        id: String,
-        #[arg(long, help = help::yes())]
-        yes: bool,
-        #[command(flatten)]
-        common: Common,
-    },
-}
-
-/// `samovar sessions fork`.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ForkSession {
-    #[arg(help = help::session_id(), value_parser = arguments::session)]
-    pub(crate) id: String,
-    #[arg(long, value_name = "MESSAGE", help = help::fork_at())]
-    pub(crate) at: Option<String>,
-    #[arg(long, value_name = "ID", help = help::fork_into(), value_parser = arguments::session)]
-    pub(crate) into: Option<String>,
-    #[arg(long, help = help::fork_title(), value_parser = arguments::title)]
-    pub(crate) title: Option<String>,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-/// `samovar sessions list`.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ListSessions {
-    #[arg(long, help = help::sessions_all(), conflicts_with = "offset")]
-    pub(crate) all: bool,
-    #[arg(long, help = help::limit(), default_value_t = 50, value_parser = |typed: &str| whole(typed, 1_u32, 200))]
-    pub(crate) limit: u32,
-    #[arg(long, help = help::offset(), default_value_t = 0, value_parser = |typed: &str| whole(typed, 0, u32::MAX))]
-    pub(crate) offset: u32,
-    #[arg(long, value_name = "TEXT", help = help::query())]
-    pub(crate) query: Option<String>,
-    #[command(flatten)]
-    pub(crate) common: Common,
 }
 
 /// What every command that looks at the data directory takes.

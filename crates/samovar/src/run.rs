@@ -43,7 +43,10 @@ pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
 pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
     let talk = args::Talk {
         places: args.places,
-        session: Some(args.id),
+        known: args::KnownSession {
+            session: Some(args.id),
+            ..args::KnownSession::default()
+        },
         ..args::Talk::default()
     };
     let found = config::read(&talk.places, &talk.who, LocalData::UseOnly)?;

@@ -32,7 +32,6 @@ use crate::keyboard::typed_ahead;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::{say, say_in};
 use crate::sessions::find::{self, Precision};
-use crate::sessions::fork;
 use crate::stop::Stop;
 use crate::style::Tone;
 use crate::view::{Ending, View};
@@ -525,18 +524,6 @@ impl Talk {
         let entered = self.way.ask(Repeat::Harmless, begin).await?;
         self.switch(entered.session).await;
         self.begun = Some(fresh);
-        Ok(())
-    }
-
-    /// Goes over to a fork of this session.
-    ///
-    /// # Errors
-    /// As [`Talk::ask`].
-    pub(crate) async fn fork(&mut self) -> Result<(), Failure> {
-        let (fresh, session) = (Home::fresh_session(), self.session.id.clone());
-        let fork = async |client: &Client| fork::whole(client, &session, &fresh).await;
-        let made = self.way.ask(Repeat::Harmless, fork).await?;
-        self.switch(made).await;
         Ok(())
     }
 

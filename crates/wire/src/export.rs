@@ -138,10 +138,8 @@ pub fn lines(copy: SessionCopy) -> impl Iterator<Item = String> + Send {
 fn next_sum(chain: &mut Sha256, body: &str) -> String {
     chain.update(body.as_bytes());
     let sum = chain.clone().finalize();
-    sum.iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let first = sum.first_chunk().copied().unwrap_or_default();
+    format!("{:016x}", u64::from_be_bytes(first))
 }
 
 /// Whether a line begins an export.

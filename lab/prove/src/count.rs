@@ -19,10 +19,8 @@ pub struct Counts {
     pub accepted: u64,
     /// Those of them that are gone.
     pub lost: u64,
-    /// Sessions that were forked.
-    pub forks: u64,
-    /// Messages that were appended.
-    pub appended: u64,
+    /// Forks and appended messages.
+    pub copies: CopyCounts,
     /// Messages that were refused because their session was busy, as they wanted.
     pub rejected: u64,
     /// Messages that have joined a turn that ran.
@@ -72,6 +70,15 @@ pub struct Counts {
     pub frames: u64,
     /// Processes that outlived their server.
     pub orphans: u64,
+}
+
+/// Numbers of forks and appended messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CopyCounts {
+    /// Sessions that were forked.
+    pub forks: u64,
+    /// Messages that were appended.
+    pub appended: u64,
 }
 
 /// Numbers of called agents.
@@ -159,8 +166,7 @@ impl Counts {
             points,
             random_kills,
             stopped,
-            forks,
-            appended,
+            copies,
             rejected,
             steered,
             put_off,
@@ -192,14 +198,13 @@ impl Counts {
         merge(&mut self.ends, ends);
         merge(&mut self.put_off, put_off);
         self.trees.add(&trees);
+        self.copies.add(&copies);
         self.chat.add(&chat);
         self.approvals.add(&approvals);
         self.relay.add(&relay);
         let sums = [
             (&mut self.random_kills, random_kills),
             (&mut self.stopped, stopped),
-            (&mut self.forks, forks),
-            (&mut self.appended, appended),
             (&mut self.rejected, rejected),
             (&mut self.steered, steered),
             (&mut self.accepted, accepted),
@@ -224,6 +229,14 @@ impl Counts {
         for (sum, more) in sums {
             *sum += more;
         }
+    }
+}
+
+impl CopyCounts {
+    fn add(&mut self, other: &Self) {
+        let Self { forks, appended } = other;
+        self.forks += forks;
+        self.appended += appended;
     }
 }
 

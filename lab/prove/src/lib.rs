@@ -44,7 +44,7 @@ mod turn_record;
 mod violation;
 mod words;
 
-pub use count::{ApprovalCounts, Counts, QuestionCounts, Studies, TreeCounts};
+pub use count::{ApprovalCounts, CopyCounts, Counts, QuestionCounts, Studies, TreeCounts};
 pub use observed::Spool;
 pub use plan::{AtBroken, Needs, Plan, Point};
 pub use report::{MOST_TOLD, Report, ReportedViolation, StartTimes};

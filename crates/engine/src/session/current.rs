@@ -291,24 +291,6 @@ impl Mailbox {
         self.unstick().await;
     }
 
-    /// Takes in the turns whose end is kept and whose tasks have not returned yet: their readers know
-    /// of it already, and may have sent a command since.
-    pub(super) async fn hear_ends(&mut self) {
-        while self.has_unheard_end()
-            && let Some(ended) = self.turns.join_next_with_id().await
-        {
-            self.turn_ended(ended).await;
-        }
-    }
-
-    fn has_unheard_end(&self) -> bool {
-        let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
-            return false;
-        };
-        let mut running = self.tasks.values();
-        running.any(|turn| open.session.log.first_of(turn).is_none())
-    }
-
     fn turn_of(&self, ended: &Ended) -> Option<TurnId> {
         let task = match ended {
             Ok((task, _)) => *task,

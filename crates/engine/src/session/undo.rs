@@ -31,6 +31,24 @@ pub(super) enum Reach {
 }
 
 impl Mailbox {
+    /// Takes in the turns whose end is kept and whose tasks have not returned yet: their readers know
+    /// of it already, and may have sent a command since.
+    pub(super) async fn hear_ends(&mut self) {
+        while self.has_unheard_end()
+            && let Some(ended) = self.turns.join_next_with_id().await
+        {
+            self.turn_ended(ended).await;
+        }
+    }
+
+    fn has_unheard_end(&self) -> bool {
+        let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
+            return false;
+        };
+        let mut running = self.tasks.values();
+        running.any(|turn| open.session.log.first_of(turn).is_none())
+    }
+
     /// Takes the last turn out of the conversation: what the model is shown next, what readers of the
     /// history see, and what is remembered of its message's id.
     ///

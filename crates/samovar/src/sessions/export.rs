@@ -24,15 +24,13 @@ use crate::screen::{Reader, say, written};
 /// The refusal, or that it cannot be written.
 pub(super) async fn export(id: Option<&str>, places: &DirArgs) -> Result<(), Failure> {
     let export = async |client: &Client| {
-        let ids = match id {
-            Some(id) => vec![find::session(client, id, Precision::Part).await?.id],
-            None => {
-                let all = find::all(client).await?;
-                all.into_iter().map(|session| session.id).collect()
-            }
+        let sessions = if let Some(id) = id {
+            vec![find::session(client, id, Precision::Part).await?]
+        } else {
+            find::all(client).await?
         };
-        for id in ids {
-            if write_out(client, &id).await? == Reader::Gone {
+        for session in sessions {
+            if write_out(client, &session.id).await? == Reader::Gone {
                 break;
             }
         }

@@ -72,6 +72,18 @@ impl Talk {
         Ok(Err(left))
     }
 
+    /// Goes over to a fork of this session.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn fork(&mut self) -> Result<(), Failure> {
+        let (fresh, session) = (Home::fresh_session(), self.session.id.clone());
+        let fork = async |client: &Client| fork::whole(client, &session, &fresh).await;
+        let made = self.way.ask(Repeat::Harmless, fork).await?;
+        self.switch(made).await;
+        Ok(())
+    }
+
     async fn enter_now(talk: &args::Talk, found: &Setup, person: Person) -> Result<Self, Failure> {
         found.check_workspace()?;
         check_before(talk, found).await?;
@@ -116,9 +128,9 @@ async fn session(
     talk: &args::Talk,
     found: &Setup,
 ) -> Result<Entered, Failure> {
-    let is_known = talk.session.is_some() || talk.continue_last;
+    let is_known = talk.known.is_some();
     difference::tell(client, found, is_known).await;
-    let known = match (&talk.session, talk.continue_last) {
+    let known = match (&talk.known.session, talk.known.continue_last) {
         (Some(typed), _) => Some(get_session(client, typed).await?),
         (None, true) => Some(last_session(client, found).await?),
         (None, false) => None,
@@ -133,7 +145,7 @@ async fn session(
         };
         return new_session(client, fresh, begins, found).await;
     };
-    let session = if talk.fork {
+    let session = if talk.known.fork {
         let made = fork::whole(client, &session.id, fresh).await?;
         say(&fork::said(&made));
         made
@@ -155,8 +167,8 @@ async fn session(
 /// # Errors
 /// It is wrong.
 async fn check_before(talk: &args::Talk, found: &Setup) -> Result<(), Failure> {
-    let is_known = talk.session.is_some() || talk.continue_last;
-    if talk.fork && !is_known {
+    let is_known = talk.known.is_some();
+    if talk.known.fork && !is_known {
         return Err(Failure::usage(text::run::fork_of_nothing()));
     }
     if !is_known && Address::read(&found.config.data_dir).is_none() {

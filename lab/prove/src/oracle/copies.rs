@@ -11,7 +11,7 @@ pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {
     let rows = observed.stored.iter().enumerate();
     let places: HashMap<_, _> = rows.map(|(at, row)| (row.id.as_str(), at)).collect();
     for fork in &observed.copies.forks {
-        verdict.counts.forks += 1;
+        verdict.counts.copies.forks += 1;
         let copies = observed.copies.rows.iter();
         let copies: Vec<_> = copies
             .filter(|copy| copy.row.session == fork.session)
@@ -48,7 +48,7 @@ fn is_whole(fork: &Fork, copies: &[&CopiedRow], verdict: &mut Verdict) {
 fn appended(observed: &Observed, verdict: &mut Verdict) {
     let mut last = None;
     for message in &observed.copies.appended {
-        verdict.counts.appended += 1;
+        verdict.counts.copies.appended += 1;
         let rows = observed.copies.rows.iter().enumerate();
         let rows: Vec<_> = rows.filter(|(_, copy)| copy.row.id == message.id).collect();
         match rows.as_slice() {

@@ -111,7 +111,7 @@ fn copies() -> Vec<Broken> {
     vec![
         check(Broken::MessageLost, |day| drop(day.copies.rows.remove(1))),
         check(Broken::KeptWrong, |day| {
-            day.copies.rows[0].row.content.push('!')
+            day.copies.rows[0].row.content.push('!');
         }),
         check(Broken::OrderBroken, |day| day.copies.rows.swap(0, 1)),
         check(Broken::KeptTwice, |day| {
