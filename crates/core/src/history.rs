@@ -15,6 +15,8 @@ use crate::message::{Message, Usage};
 use crate::ports::Millis;
 use crate::title::Title;
 
+pub use crate::search::{Hit, Hits, SearchQuery};
+
 /// The changes of one session. Idempotent: the store skips changes at or below the session's
 /// `projected` position, in the transaction that moves that position.
 #[derive(Clone, Debug, PartialEq)]
@@ -389,6 +391,13 @@ pub trait History: Send + Sync {
         turn: &'a TurnId,
     ) -> Future<'a, Result<bool, Broken>>;
 
+    /// Searches the messages of all sessions (AS-27).
+    fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>>;
+
+    /// Makes some of the messages searchable that a program without a search has stored; whether
+    /// there may be more of them.
+    fn index(&self) -> Future<'_, Result<bool, Broken>>;
+
     /// Removes a damaged session, durably, without reading its data.
     fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>>;
 
@@ -450,6 +459,15 @@ impl History for () {
     }
 
     fn is_over<'a>(&'a self, _: &'a SessionId, _: &'a TurnId) -> Future<'a, Result<bool, Broken>> {
+        done(false)
+    }
+
+    /// Finds nothing, and says that not everything was searched.
+    fn search(&self, _: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
+        done(Hits::default())
+    }
+
+    fn index(&self) -> Future<'_, Result<bool, Broken>> {
         done(false)
     }
 

@@ -33,6 +33,7 @@ pub mod ports;
 pub mod provider;
 pub mod redact;
 pub mod relay;
+mod search;
 pub mod situation;
 pub mod title;
 pub mod tool;

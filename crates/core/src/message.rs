@@ -150,12 +150,7 @@ impl Message {
 
     /// All text of the message, without reasoning, joined in order.
     pub fn text(&self) -> String {
-        let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text { text } => Some(text.as_str()),
-            Part::Outcome { outcome, .. } => Some(outcome.text.as_str()),
-            Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
-        });
-        texts.collect()
+        self.parts.iter().filter_map(Part::as_text).collect()
     }
 
     /// The calls whose results it has.
@@ -257,6 +252,15 @@ impl Part {
     /// Plain text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
+    }
+
+    /// What it says to a reader: its text, or that of a result.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            Self::Outcome { outcome, .. } => Some(&outcome.text),
+            Self::Reasoning { .. } | Self::Call(_) | Self::Data { .. } => None,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod file;
 mod ledger;
 mod reader;
 mod row;
+mod search;
 mod session;
 mod spent;
 mod tree;
@@ -25,8 +26,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use samovar_core::history::{
-    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals, TurnQuery,
-    TurnRow,
+    Hits, LastTurn, MessageQuery, MessageRow, Projection, SearchQuery, SessionQuery, SessionRow,
+    Totals, TurnQuery, TurnRow,
 };
 use samovar_core::{Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId, Usage};
 use sqlx::SqlitePool;
@@ -147,6 +148,22 @@ impl History for SqliteHistory {
         turn: &'a TurnId,
     ) -> Future<'a, Result<bool, Broken>> {
         Box::pin(async move { Ok(reader::is_over(&self.readers, session, turn).await?) })
+    }
+
+    fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
+        Box::pin(async move {
+            match search::search(&self.readers, &query, &*self.damages).await {
+                Err(failure) if failure.is_of_index() => {
+                    self.writer.lock().await.empty_index().await?;
+                    Ok(Hits::default())
+                }
+                found => Ok(found?),
+            }
+        })
+    }
+
+    fn index(&self) -> Future<'_, Result<bool, Broken>> {
+        Box::pin(async move { self.writer.lock().await.index().await })
     }
 
     fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {

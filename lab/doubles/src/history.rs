@@ -5,14 +5,15 @@ use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::history::{
-    Change, LastTurn, MessageQuery, MessageRow, Opened, Projection, SessionQuery, SessionRow,
-    Speakers, Totals, TurnQuery, TurnRow,
+    Change, Hits, LastTurn, MessageQuery, MessageRow, Opened, Projection, SearchQuery,
+    SessionQuery, SessionRow, Speakers, Totals, TurnQuery, TurnRow,
 };
 use samovar_core::{
     AgentPath, Bill, Broken, Budget, CallId, FinishReason, Future, History, Message, MessageId,
     Millis, Seq, SessionId, Title, TurnId, Usage,
 };
 
+mod search;
 mod turns;
 
 /// The history in memory.
@@ -429,6 +430,14 @@ impl History for MemoryHistory {
             turns.any(|known| known.id == *turn && known.is_over)
         });
         done(over.unwrap_or_default())
+    }
+
+    fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
+        done(search::search(&self.lock(), &query))
+    }
+
+    fn index(&self) -> Future<'_, Result<bool, Broken>> {
+        done(false)
     }
 
     fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {

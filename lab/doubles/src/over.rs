@@ -4,8 +4,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use samovar_core::history::{
-    LastTurn, MessageQuery, MessageRow, Projection, SessionQuery, SessionRow, Totals, TurnQuery,
-    TurnRow,
+    Hits, LastTurn, MessageQuery, MessageRow, Projection, SearchQuery, SessionQuery, SessionRow,
+    Totals, TurnQuery, TurnRow,
 };
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
@@ -199,6 +199,14 @@ impl<T: OverHistory> History for Over<T> {
         turn: &'a TurnId,
     ) -> Future<'a, Result<bool, Broken>> {
         self.0.history().is_over(session, turn)
+    }
+
+    fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
+        self.0.history().search(query)
+    }
+
+    fn index(&self) -> Future<'_, Result<bool, Broken>> {
+        self.0.history().index()
     }
 
     fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {

@@ -279,7 +279,7 @@ mod tests {
         if foreign == "history" {
             let options = SqliteConnectOptions::new().filename(&history);
             let mut connection = options.connect().await.unwrap();
-            let later = "UPDATE _sqlx_migrations SET version = 2";
+            let later = "UPDATE _sqlx_migrations SET version = 99 WHERE version = 2";
             sqlx::query(later).execute(&mut connection).await.unwrap();
             connection.close().await.unwrap();
         }
@@ -315,7 +315,7 @@ mod tests {
             match refusal {
                 Some((code, why)) => {
                     assert_eq!(code, Code::BackupUnusable, "{why}");
-                    assert!(why.contains("format 1") && is_refused, "{foreign}: {why}");
+                    assert!(why.contains("format ") && is_refused, "{foreign}: {why}");
                 }
                 None => assert!(!is_refused, "{foreign}"),
             }

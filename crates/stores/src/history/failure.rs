@@ -5,6 +5,9 @@ use std::fmt;
 use samovar_core::Broken;
 use sqlx::migrate::MigrateError;
 
+/// What a damaged FTS5 table fails with.
+const CORRUPT_VTAB: i32 = 267;
+
 /// Why something could not be read or written.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -23,6 +26,11 @@ impl Failure {
         const IOERR_FSYNC: i32 = 1034;
         const IOERR_DIR_FSYNC: i32 = 1290;
         matches!(self.code(), Some(IOERR_FSYNC | IOERR_DIR_FSYNC))
+    }
+
+    /// Whether only the index of the search is damaged, which the rows can make again.
+    pub(super) fn is_of_index(&self) -> bool {
+        self.code() == Some(CORRUPT_VTAB)
     }
 
     /// Says which row could not be read.
@@ -76,7 +84,8 @@ impl From<Failure> for Broken {
         const FULL: i32 = 13;
         const NOT_A_DATABASE: i32 = 26;
         // The lowest byte of an extended code is the plain one.
-        let code = failure.code().map(|code| code & 0xff);
+        let code = failure.code().filter(|code| *code != CORRUPT_VTAB);
+        let code = code.map(|code| code & 0xff);
         match (failure, code) {
             (Failure::Sql(error), Some(FULL)) => Self::Full(format!("history: {error}")),
             (Failure::Sql(error), Some(READ_ONLY)) => Self::ReadOnly(format!("history: {error}")),
@@ -153,13 +162,14 @@ pub(super) mod tests {
         let broken = |code| Broken::from(Coded::failure(code));
         let said = |code| format!("history: error returned from database: code {code}");
         assert_eq!(broken(13), Broken::Full(said(13)));
-        for damaged in [11, 26, 267] {
+        for damaged in [11, 26, 523] {
             assert_eq!(broken(damaged), Broken::Damaged(said(damaged)));
         }
         for read_only in [8, 1544] {
             assert_eq!(broken(read_only), Broken::ReadOnly(said(read_only)));
         }
-        for io in [5, 10, 778, 14] {
+        // The index of the search is no damage: the rows can make it again.
+        for io in [5, 10, 778, 14, 267] {
             assert_eq!(broken(io), Broken::Io(said(io)));
         }
     }

@@ -22,15 +22,22 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The migrations, in order; each leads to the format of its number. Never change one: add the next.
-const MIGRATIONS: [(i64, &str, &str); 1] = [(
-    FORMAT,
-    "format 1",
-    include_str!("../../migrations/0001_format_1.sql"),
-)];
-const FORMAT: i64 = 1;
+const MIGRATIONS: [(i64, &str, &str); 2] = [
+    (
+        1,
+        "format 1",
+        include_str!("../../migrations/0001_format_1.sql"),
+    ),
+    (
+        FORMAT,
+        "search",
+        include_str!("../../migrations/0002_search.sql"),
+    ),
+];
+const FORMAT: i64 = 2;
 /// Where the migrator keeps which of them it has made.
 const FORMATS: &str = "_sqlx_migrations";
-/// The tables and views of that format.
+/// The tables and views of format 1, which are in each.
 const TABLES: [&str; 11] = [
     "audit_head",
     "generation",
@@ -44,6 +51,8 @@ const TABLES: [&str; 11] = [
     "syncs",
     "turns",
 ];
+/// Those that later formats added, with the first that has each.
+const LATER_TABLES: [(i64, &str); 2] = [(2, "search_range"), (2, "search_terms")];
 
 /// How the file's connections are opened.
 pub(super) struct Options(SqliteConnectOptions);
@@ -123,7 +132,7 @@ fn create(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Refuses a file whose tables are those of another format, or of none. One without any table is new.
+/// Refuses a file whose tables are those of a later format, or of none. One without any table is new.
 pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<(), Failure> {
     let foreign = || Failure::Foreign(locale::store::history_format(FORMAT));
     let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
@@ -140,7 +149,10 @@ pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<()
     };
     let is_new = formats.is_empty() && tables.iter().all(|table| table == FORMATS);
     let known = MIGRATIONS.iter().map(|(format, _, _)| format);
-    if is_new || (known.eq(&formats) && TABLES.into_iter().all(has)) {
+    let last = formats.last().copied().unwrap_or_default();
+    let later = LATER_TABLES.iter().filter(|(format, _)| *format <= last);
+    let has_all = TABLES.into_iter().all(has) && later.into_iter().all(|(_, table)| has(table));
+    if is_new || (known.take(formats.len()).eq(&formats) && last > 0 && has_all) {
         Ok(())
     } else {
         Err(foreign())

@@ -11,6 +11,7 @@ use sqlx::{Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
 use super::row::{self, Content, bind_usage, integer, json};
+use super::search::Unindexed;
 use super::session::{Preview, Session, found_by, session_columns};
 use super::turns::{Turns, WAITING};
 use super::{audit_head, checksum, reader};
@@ -41,7 +42,8 @@ const PUT_MESSAGE: &str = "\
     tokens_cache_read = excluded.tokens_cache_read, \
     tokens_cache_write = excluded.tokens_cache_write, \
     tokens_reasoning = excluded.tokens_reasoning \
-    WHERE session_key = excluded.session_key RETURNING seq, turn_seq";
+    WHERE session_key = excluded.session_key RETURNING key, seq, turn_seq, \
+    (SELECT above FROM search_range) AS above";
 // A message that is put again keeps its position, which its checksum could not know before.
 const SEAL_MESSAGE: &str = "UPDATE message_rows SET checksum = ?2 WHERE id = ?1";
 
@@ -153,6 +155,7 @@ struct Ledger {
     first_in: Option<i64>,
     /// Whether another message may be the user's first by now.
     is_preview_stale: bool,
+    unindexed: Unindexed,
 }
 
 impl Ledger {
@@ -161,6 +164,7 @@ impl Ledger {
             turns: Turns::new(row.key),
             first_in: None,
             is_preview_stale: false,
+            unindexed: Unindexed::default(),
             row,
         }
     }
@@ -224,7 +228,8 @@ impl Ledger {
             self.row.preview = reader::preview(connection, self.row.key).await?;
         }
         self.row.projected = projected;
-        self.row.save(connection).await
+        self.row.save(&mut *connection).await?;
+        self.unindexed.settle(connection).await
     }
 
     async fn apply(
@@ -360,6 +365,10 @@ impl Ledger {
             );
             return Ok(());
         };
+        let place = (row.try_get("key")?, row.try_get("above")?);
+        self.unindexed
+            .note(connection, place, content.parts)
+            .await?;
         let (first_put, stands_at): (i64, i64) = (row.try_get("seq")?, row.try_get("turn_seq")?);
         if first_put == integer(seq.0) {
             self.row.message_count += 1;

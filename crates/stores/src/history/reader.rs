@@ -23,7 +23,7 @@ macro_rules! select_sessions {
 macro_rules! select_messages {
     ($rest:literal) => {
         concat!(
-            "SELECT m.id, s.id AS session_id, t.id AS turn_id, m.agent, m.role, m.parts, \
+            "SELECT m.key, m.id, s.id AS session_id, t.id AS turn_id, m.agent, m.role, m.parts, \
              m.parent_message_id, m.model, m.finish_reason, m.tokens_input, m.tokens_output, \
              m.tokens_cache_read, m.tokens_cache_write, m.tokens_reasoning, m.metadata, \
              m.created_at, m.turn_key IS NULL OR t.started_at IS NOT NULL AS has_begun, \
@@ -60,6 +60,16 @@ pub(super) const MESSAGES: &str = select_messages!(
      ORDER BY m.turn_seq DESC, m.seq DESC LIMIT ?5"
 );
 pub(super) const MESSAGE: &str = select_messages!("WHERE m.id = ?1");
+/// The newest messages that have what the index is asked for.
+pub(super) const SEARCHED: &str = select_messages!(
+    "WHERE m.key IN (SELECT rowid FROM search_terms WHERE search_terms MATCH ?2 \
+     ORDER BY rowid DESC LIMIT ?1) ORDER BY m.key DESC"
+);
+/// The newest messages of all.
+pub(super) const NEWEST: &str = select_messages!("ORDER BY m.key DESC LIMIT ?1");
+/// The newest messages, which the index lacks.
+pub(super) const NOT_INDEXED: &str =
+    select_messages!("WHERE m.key >= (SELECT above FROM search_range) ORDER BY m.key DESC");
 /// The turn that holds the last message of a session's own agent.
 pub(super) const LAST_TURN: &str = concat!(
     "SELECT ",

@@ -17,7 +17,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::failure::Failure;
 use super::row::Statement;
-use super::{agents, audit_head, file, ledger, spent};
+use super::{agents, audit_head, file, ledger, search, spent};
 use crate::audit::Heads;
 use crate::disk::Disk;
 use crate::generation::Generation;
@@ -75,12 +75,48 @@ impl Writer {
         let changes = projections
             .iter()
             .map(|projection| projection.changes.len());
-        self.unfolded += changes.sum::<usize>();
-        if written.is_ok() && self.unfolded >= CHANGES_IN_WAL {
-            self.unfolded = 0;
-            written = fold(&mut connection).await;
+        let changes = changes.sum();
+        if written.is_ok() {
+            written = self.fold_after(changes, &mut connection).await;
         }
         self.give_back(connection, written).await
+    }
+
+    /// Makes some of the backlog searchable, not synced; whether there may be more.
+    pub(super) async fn index(&mut self) -> Result<bool, Broken> {
+        self.disk.check()?;
+        let mut connection = self.take().await?;
+        let (count, written) = match search::fill(&mut connection).await {
+            Ok(count) => (count, self.fold_after(count, &mut connection).await),
+            Err(failure) => (0, Err(failure)),
+        };
+        self.unsynced |= count > 0;
+        self.give_back(connection, written).await?;
+        Ok(count > 0)
+    }
+
+    /// Empties the index of the search, which is damaged; the rows have everything.
+    pub(super) async fn empty_index(&mut self) -> Result<(), Broken> {
+        tracing::error!("the index of the search is damaged; the next start fills it again");
+        let mut connection = self.take().await?;
+        self.unsynced = true;
+        search::empty(&mut connection).await?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// Folds the WAL once enough was written since.
+    async fn fold_after(
+        &mut self,
+        changes: usize,
+        connection: &mut SqliteConnection,
+    ) -> Result<(), Failure> {
+        self.unfolded += changes;
+        if self.unfolded < CHANGES_IN_WAL {
+            return Ok(());
+        }
+        self.unfolded = 0;
+        fold(connection).await
     }
 
     /// Removes a session without a look at its rows, durably.
@@ -177,6 +213,9 @@ impl Writer {
         };
         if let Err(error) = connection.close().await {
             tracing::debug!(%error, "the history's connection did not close well");
+        }
+        if failure.is_of_index() {
+            self.empty_index().await?;
         }
         let is_lost_sync = failure.is_lost_sync();
         let broken = Broken::from(failure);

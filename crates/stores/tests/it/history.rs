@@ -10,6 +10,7 @@ mod reading;
 mod replay;
 mod said;
 mod schema;
+mod searching;
 mod undoing;
 
 use std::sync::Arc;

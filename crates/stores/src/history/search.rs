@@ -1,0 +1,176 @@
+//! The search over messages: an index of words, of which the newest candidates are read (AS-27).
+//!
+//! The index says in which messages all words of a query are, and no more; the newest few messages are
+//! not in it and are all candidates. What a message is worth
+//! as a hit, and the words around the hit, come from its row, which is verified as for any reader. So
+//! a query costs what its candidates cost, however many messages there are.
+
+mod asked;
+mod index;
+mod terms;
+
+use std::collections::HashSet;
+
+use futures_util::{Stream, TryStreamExt};
+use samovar_core::history::{Hit, Hits, MessageRow, SearchQuery};
+use samovar_core::{Damages, Millis, Role};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection, SqlitePool};
+
+use self::asked::{Asked, Fit, Looseness, Worth};
+use super::failure::Failure;
+use super::reader::{NEWEST, NOT_INDEXED, SEARCHED};
+use super::row;
+
+pub(super) use self::index::{Unindexed, empty, fill};
+
+/// Candidates that are read for each way of looking, the newest ones.
+const MAX_CANDIDATES: u32 = 200;
+/// Candidates when the index cannot be asked.
+const MAX_NEWEST: u32 = 1000;
+/// Bytes of their text that are read; after so many, there are no more candidates.
+const MAX_READ_BYTES: usize = 512 << 10;
+/// Bytes of a message's text that can be found, counted from its beginning.
+const MAX_INDEXED_BYTES: usize = 64 << 10;
+
+const IS_INDEXED: &str = "SELECT NOT EXISTS (SELECT 1 FROM message_rows \
+     WHERE key < (SELECT below FROM search_range))";
+
+/// Searches all messages, as of one moment. A damaged one is reported and left out.
+pub(super) async fn search(
+    readers: &SqlitePool,
+    query: &SearchQuery,
+    damages: &dyn Damages,
+) -> Result<Hits, Failure> {
+    let mut moment = readers.begin().await?;
+    let is_indexed = sqlx::query_scalar(IS_INDEXED).fetch_one(&mut *moment);
+    let is_indexed = is_indexed.await?;
+    let asked = Asked::read(&query.text);
+    let mut found = Found::default();
+    let mut items = Vec::new();
+    for looseness in Looseness::ALL {
+        if let Some(expression) = asked.expression(looseness) {
+            let fits = |text: &str| asked.fit(text, looseness);
+            found.look(&mut moment, &expression, fits, damages).await?;
+        }
+        items = found.page(query);
+        if items.len() >= query.limit as usize {
+            break;
+        }
+    }
+    moment.rollback().await?;
+    Ok(Hits { items, is_indexed })
+}
+
+/// What a hit is worth: its words, whether a tool did not say it, and its time.
+type Rank = (Worth, bool, Millis);
+
+/// The hits so far: those of a stricter look come before those of a looser one.
+#[derive(Default)]
+struct Found {
+    hits: Vec<Hit>,
+    keys: HashSet<i64>,
+}
+
+impl Found {
+    async fn look(
+        &mut self,
+        moment: &mut SqliteConnection,
+        expression: &str,
+        fits: impl Fn(&str) -> Option<Fit>,
+        damages: &dyn Damages,
+    ) -> Result<(), Failure> {
+        let mut ranked = Vec::new();
+        let newest = sqlx::query(NOT_INDEXED).fetch(&mut *moment);
+        self.rank(newest, &fits, damages, &mut ranked).await?;
+        let candidates = match expression {
+            "" => sqlx::query(NEWEST).bind(MAX_NEWEST),
+            _ => sqlx::query(SEARCHED).bind(MAX_CANDIDATES).bind(expression),
+        };
+        let candidates = candidates.fetch(moment);
+        self.rank(candidates, &fits, damages, &mut ranked).await?;
+        // Stable: of those of one moment, the one that was put last is first.
+        ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+        self.hits.extend(ranked.into_iter().map(|(_, hit)| hit));
+        Ok(())
+    }
+
+    /// Reads candidates, the newest first, and keeps those that fit.
+    async fn rank(
+        &mut self,
+        mut candidates: impl Stream<Item = sqlx::Result<SqliteRow>> + Unpin,
+        fits: impl Fn(&str) -> Option<Fit>,
+        damages: &dyn Damages,
+        ranked: &mut Vec<(Rank, Hit)>,
+    ) -> Result<(), Failure> {
+        let mut bytes = 0;
+        while let Some(row) = candidates.try_next().await? {
+            let key = row.try_get("key")?;
+            if self.keys.contains(&key) {
+                continue;
+            }
+            let Some(MessageRow {
+                session, message, ..
+            }) = sound(&row, damages)
+            else {
+                continue;
+            };
+            let text = message.text();
+            let text = indexed(&text);
+            bytes += text.len();
+            // The index may have what a flipped bit made of it.
+            if let Some(Fit { worth, around }) = fits(text) {
+                self.keys.insert(key);
+                let is_said = message.role != Role::Tool;
+                let at = message.created_at;
+                let hit = Hit {
+                    session,
+                    message: message.id.clone(),
+                    role: message.role,
+                    text: around,
+                    at,
+                };
+                ranked.push(((worth, is_said, at), hit));
+            }
+            if bytes >= MAX_READ_BYTES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&self, query: &SearchQuery) -> Vec<Hit> {
+        let skipped = match &query.before {
+            None => 0,
+            Some(before) => {
+                let is_it = |hit: &Hit| hit.message == *before;
+                let place = self.hits.iter().position(is_it);
+                place.map_or(self.hits.len(), |place| place + 1)
+            }
+        };
+        let page = self.hits[skipped..].iter();
+        page.take(query.limit as usize).cloned().collect()
+    }
+}
+
+/// A message, unless it is damaged: that is reported.
+fn sound(row: &SqliteRow, damages: &dyn Damages) -> Option<MessageRow> {
+    let read = row::message(row);
+    read.map_err(|failure| {
+        let session = row.try_get("session_id").ok();
+        let session = session.and_then(|id: &str| samovar_core::SessionId::new(id).ok());
+        match session {
+            Some(session) => damages.session(&session, &failure.to_string()),
+            None => damages.history(&failure.to_string()),
+        }
+    })
+    .ok()
+}
+
+/// So much of a text as can be found.
+fn indexed(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_INDEXED_BYTES)]
+}
+
+#[cfg(test)]
+mod tests;
