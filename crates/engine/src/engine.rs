@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::indexing;
 use crate::log::{Follower, Log};
 use crate::parts::{Parts, RunningTurn, refusal, unknown};
 use crate::ports::Ports;
@@ -84,6 +85,8 @@ impl Engine {
         projector.take_over(unsettled.iter().cloned());
         let (tasks, stop_projector) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(projector.clone().run(stop_projector.clone()));
+        let indexing = indexing::run(shared.history.clone(), stop_projector.clone());
+        tasks.spawn(indexing);
         tasks.spawn(bus.clone().relieve());
         if shared.settings.recovery.runs_turns() {
             tasks.spawn(approvals::Expiry::of_bus(&shared, &bus).run());

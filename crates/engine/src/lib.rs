@@ -16,6 +16,7 @@ mod edges;
 mod engine;
 mod folder;
 pub mod gate;
+mod indexing;
 mod keep;
 mod log;
 mod memory;

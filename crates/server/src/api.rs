@@ -23,6 +23,7 @@ mod approvals;
 pub(crate) mod audit;
 pub(crate) mod backup;
 mod exports;
+mod search;
 mod state;
 mod tools;
 mod turns;
@@ -38,6 +39,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let mut routes = tools::routes();
     routes.extend(turns::routes());
+    routes.extend(search::routes());
     routes.extend(agents::routes());
     routes.extend(approvals::routes());
     routes.extend(audit::routes());

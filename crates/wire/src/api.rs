@@ -9,6 +9,7 @@ mod damage;
 mod model;
 mod recovery;
 mod relay;
+mod search;
 mod server;
 mod ticket;
 mod token;
@@ -35,6 +36,7 @@ pub use relay::{
     AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, StudiesParams,
     StudyRowsParams,
 };
+pub use search::{SearchHit, SearchParams, SearchResult};
 pub use server::{MemoryInfo, ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;
 pub use token::{CreateTokenParams, CreatedToken, TokenInfo, TokenName, TokenParams, TokenScope};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use samovar_core::history::{
-    MessageQuery, MessageRow, SessionQuery, SessionRow, Totals, TurnQuery, TurnRow,
+    Hits, MessageQuery, MessageRow, SearchQuery, SessionQuery, SessionRow, Totals, TurnQuery,
+    TurnRow,
 };
 use samovar_core::{Broken, Budget, Code, Error, Event, SessionId, TurnId};
 use samovar_locale as locale;
@@ -79,6 +80,18 @@ impl Engine {
             .sessions(query)
             .await
             .map_err(|broken| self.broke(&broken))
+    }
+
+    /// Searches the messages of all sessions in the stores, best hit first (AS-27).
+    ///
+    /// # Errors
+    /// [`Code::StoreFailed`] when the history cannot be read.
+    pub async fn search(&self, query: SearchQuery) -> Result<Hits, Error> {
+        let has_all = self.caught_up().await;
+        let hits = self.parts.history.search(query).await;
+        let mut hits = hits.map_err(|broken| self.broke(&broken))?;
+        hits.is_indexed &= has_all;
+        Ok(hits)
     }
 
     /// The last turns, oldest first.

@@ -38,6 +38,7 @@ mod readers;
 mod recorded;
 mod relay;
 mod resume;
+mod searching;
 mod secrets;
 mod shown;
 mod stall;

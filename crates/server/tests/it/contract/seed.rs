@@ -124,6 +124,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/relay",
         "api/restore",
         "api/rules",
+        "api/search",
         "api/server",
         "api/tickets",
         "api/tokens",
