@@ -5,6 +5,7 @@ pub(crate) mod find;
 pub(crate) mod fork;
 mod list;
 mod move_here;
+mod search;
 pub(crate) mod undo;
 
 use std::io::IsTerminal;
@@ -34,6 +35,7 @@ use find::Precision;
 pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
     match command {
         Sessions::List(args) => list::list(&args).await,
+        Sessions::Search(args) => search::search(&args).await,
         Sessions::Show { id, limit, common } => show(&id, limit, &common).await,
         Sessions::Resume(args) => return run::resume(args).await,
         Sessions::Cancel { id, common } => cancel(&id, &common).await,

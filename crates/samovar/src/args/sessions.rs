@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use samovar_locale::help;
 
-use super::{Common, DirArgs, Resume};
+use super::{Common, DirArgs, Resume, SearchSessions};
 use crate::arguments::{self, whole};
 
 /// `samovar sessions`.
@@ -13,6 +13,8 @@ use crate::arguments::{self, whole};
 pub(crate) enum Sessions {
     #[command(about = help::sessions_list(), alias = "ls")]
     List(ListSessions),
+    #[command(about = help::sessions_search())]
+    Search(SearchSessions),
     #[command(about = help::sessions_show())]
     Show {
         #[arg(help = help::session_id(), value_parser = arguments::session)]

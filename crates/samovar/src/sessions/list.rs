@@ -93,21 +93,11 @@ async fn page(
     })
 }
 
-/// Reads every store, each through its holder or without one. One that cannot be read says why.
+/// Reads every store. One that cannot be read says why.
 async fn stores(args: &ListSessions, found: &Setup) -> Vec<ListedStore> {
-    let stores = found.folders.stores();
-    let read = async |store: KnownStore| {
-        let mut config = found.config.clone();
-        config.data_dir.clone_from(&store.data_dir);
-        config.frees_ballast = store.data_dir.parent() == stores.as_deref();
-        let mut way = Reconnecting::new(&config, Purpose::Rows);
-        let asked = async |client: &Client| page(client, args).await;
-        let page = way.ask(Repeat::Harmless, asked).await;
-        way.close_now().await;
-        listed(&store, page)
-    };
-    let reads = stream::iter(known(found)).map(read).buffered(AT_ONCE);
-    let mut listed: Vec<_> = reads.collect().await;
+    let pages = in_each(found, async |client| page(client, args).await).await;
+    let pages = pages.into_iter();
+    let mut listed: Vec<_> = pages.map(|(store, page)| listed(&store, page)).collect();
     // This folder's own is the first, if it has anything; then those that were used last.
     let newest = |store: &ListedStore| {
         store
@@ -120,20 +110,45 @@ async fn stores(args: &ListSessions, found: &Setup) -> Vec<ListedStore> {
     listed
 }
 
-fn listed(
-    store: &KnownStore,
-    page: Result<PaginatedResult<ListedSession>, Failure>,
-) -> ListedStore {
-    let data_dir = store.data_dir.display().to_string();
+/// Asks every store of this user, each through its holder or without one.
+pub(super) async fn in_each<A>(
+    found: &Setup,
+    question: impl AsyncFn(&Client) -> Result<A, Failure>,
+) -> Vec<(KnownStore, Result<A, Failure>)> {
+    let stores = found.folders.stores();
+    let read = async |store: KnownStore| {
+        let mut config = found.config.clone();
+        config.data_dir.clone_from(&store.data_dir);
+        config.frees_ballast = store.data_dir.parent() == stores.as_deref();
+        let mut way = Reconnecting::new(&config, Purpose::Rows);
+        let answer = way.ask(Repeat::Harmless, &question).await;
+        way.close_now().await;
+        (store, answer)
+    };
+    let reads = stream::iter(known(found)).map(read).buffered(AT_ONCE);
+    reads.collect().await
+}
+
+/// A store's folder, if that is known, and what a list calls the store.
+pub(super) fn heading(store: &KnownStore) -> (Option<String>, String) {
     let typed = shell_word(&store.data_dir);
     let (folder, heading) = match &store.folder {
         StoreFolder::There(folder) => (Some(folder), folder.display().to_string()),
         StoreFolder::Gone(folder) => (Some(folder), text::stores::gone(folder.display(), typed)),
         StoreFolder::Untold => (None, text::stores::untold(typed)),
     };
+    (folder.map(|folder| folder.display().to_string()), heading)
+}
+
+fn listed(
+    store: &KnownStore,
+    page: Result<PaginatedResult<ListedSession>, Failure>,
+) -> ListedStore {
+    let data_dir = store.data_dir.display().to_string();
+    let (folder, heading) = heading(store);
     let mut listed = ListedStore {
         data_dir,
-        folder: folder.map(|folder| folder.display().to_string()),
+        folder,
         is_there: matches!(store.folder, StoreFolder::There(_)),
         error: None,
         sessions: Vec::new(),

@@ -53,6 +53,7 @@ async fn what_is_shown_is_the_same_to_the_byte_with_a_server_and_without() {
     let mut rows: Vec<Vec<&str>> = vec![vec!["run", "hi", "--session", "nobody"]];
     for list in [
         vec!["sessions", "list"],
+        vec!["sessions", "search", "hello"],
         vec!["sessions", "show", &id],
         vec!["sessions", "show", "nobody"],
         vec!["sessions", "delete", &id],

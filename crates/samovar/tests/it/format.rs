@@ -116,6 +116,36 @@ async fn continues_the_work_in_a_data_directory_of_format_1() {
     verified(&program, server).await;
 }
 
+// proves AS-27
+#[tokio::test]
+async fn messages_of_format_1_are_found_although_their_indexing_was_killed() {
+    let (program, _model) = left("ask").await;
+    let armed = program.set("SAMOVAR_FAILPOINT", "history.index.before:1");
+    match armed.try_serve(&["--data-dir", "left"]).await {
+        Ok(server) => assert_eq!(server.end().await.code, None, "it was killed"),
+        Err(ended) => assert_eq!(ended.code, None, "{ended:?}"),
+    }
+    let program = armed.set("SAMOVAR_FAILPOINT", "");
+    let server = serve(&program).await;
+
+    let found = loop {
+        let found = get(&server, "/api/search?query=LOOK%20around").await;
+        if found["indexed"] == true {
+            break found;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+
+    let [hit] = &found["items"].as_array().unwrap()[..] else {
+        panic!("{found}");
+    };
+    assert_eq!(
+        (&hit["sessionId"], &hit["role"]),
+        (&json!("finished"), &json!("user"))
+    );
+    verified(&program, server).await;
+}
+
 // proves DU-6
 #[tokio::test]
 async fn ends_what_is_unfinished_in_format_1_where_turns_are_not_resumed() {

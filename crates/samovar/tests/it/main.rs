@@ -54,6 +54,7 @@ mod relay;
 mod relay_killed;
 mod rooms;
 mod run;
+mod search;
 mod secrets;
 mod serve;
 mod setup;
