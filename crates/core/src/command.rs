@@ -166,8 +166,8 @@ pub struct Appended {
 /// What a new session takes from another one.
 #[derive(Clone, Debug)]
 pub struct SessionCopy {
-    /// The session as it was read. Its own id, its times, its counts and its place in the log do not
-    /// count, and its usage is what the messages do not name.
+    /// The session. Its id, times, counts and position in the log are ignored; its usage is what the
+    /// messages do not name.
     pub session: SessionRow,
     /// Its messages, in their order, each under an id that nothing has yet. Their turns do not count.
     pub messages: Vec<MessageRow>,

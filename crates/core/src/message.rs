@@ -124,17 +124,17 @@ impl Message {
         marks.iter().any(|mark| self.metadata.contains_key(*mark))
     }
 
-    /// Marks what a file brought in.
+    /// Marks a message that came from a file.
     pub fn import(&mut self) {
         self.metadata.insert(IMPORTED.to_owned(), true.into());
     }
 
-    /// Whether a file brought it in, so that nobody here said it.
+    /// Whether it came from a file, so that no person here said it.
     pub fn is_imported(&self) -> bool {
         self.metadata.contains_key(IMPORTED)
     }
 
-    /// As a file has it.
+    /// Removes what only this store needs.
     pub fn export(&mut self) {
         self.metadata.remove(IMPORTED);
     }
@@ -184,7 +184,7 @@ const BACKGROUND: &str = "background";
 /// The metadata's key of a message that no turn of its session made.
 const APPENDED: &str = "appended";
 
-/// The metadata's key of a message that a file brought in.
+/// The metadata's key of a message that came from a file.
 const IMPORTED: &str = "imported";
 
 /// The metadata's key, of sessions too, for the session and the message of which they are copies.

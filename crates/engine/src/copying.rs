@@ -76,7 +76,7 @@ struct Copying<F> {
     copies: Vec<MessageRow>,
 }
 
-/// A call that nobody will answer.
+/// A call without a result.
 struct Unanswered {
     call: ToolCall,
     agent: AgentPath,
@@ -100,7 +100,7 @@ impl<F: FnMut(&mut Message, Option<&MessageId>)> Copying<F> {
     fn all(mut self, rows: Vec<MessageRow>) -> Vec<MessageRow> {
         for row in rows {
             if row.message.role != Role::Tool {
-                // No result comes behind the agent's next message.
+                // A result never follows the agent's next message.
                 self.close(|open| open.agent == row.agent && open.turn == row.turn);
             }
             self.take(row);

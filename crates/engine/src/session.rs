@@ -62,7 +62,7 @@ pub(crate) enum Letter {
     Command(Box<Command>, Reply),
     /// Somebody wants to read the log.
     Follow(oneshot::Sender<Result<Option<Log>, Error>>),
-    /// Somebody wants what a copy has that ends with this message, or with the last.
+    /// Read the session for a copy that ends with this message, or with the last.
     Copy(
         Option<Box<MessageId>>,
         oneshot::Sender<Result<SessionCopy, Error>>,

@@ -76,7 +76,7 @@ pub(crate) async fn look<A>(
     look_in(&common.places, question).await
 }
 
-/// As [`look`], for a command without a format of its own.
+/// As [`look`], for a command that has only one format.
 async fn look_in<A>(
     places: &DirArgs,
     question: impl AsyncFn(&Client) -> Result<A, Failure>,

@@ -46,8 +46,8 @@ pub struct ExportLine {
 pub struct ImportResult {
     /// The sessions, in the order of the file.
     pub sessions: Vec<ImportedSession>,
-    /// The first line that was cut or changed; nothing of it, or behind it, was imported. Absent if
-    /// the file is whole.
+    /// The first line that was cut or changed; it and all after it were not imported. Absent if the
+    /// file is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_at_line: Option<u64>,
 }
@@ -134,7 +134,7 @@ pub fn lines(copy: SessionCopy) -> impl Iterator<Item = String> + Send {
     })
 }
 
-/// The checksum of a line that stands behind others.
+/// The checksum of a line, and of all before it.
 fn next_sum(chain: &mut Sha256, body: &str) -> String {
     chain.update(body.as_bytes());
     let sum = chain.clone().finalize();
@@ -152,11 +152,11 @@ pub fn begins(line: &[u8]) -> bool {
 pub struct ImportFile {
     /// The sessions, of which the last may be cut.
     pub sessions: Vec<SessionCopy>,
-    /// The first line that is not as it was written, from 1; the rest was not read.
+    /// The first line that was cut or changed, from 1; the rest was not read.
     pub broken_at: Option<u64>,
 }
 
-/// Reads a file as far as it is whole.
+/// Reads a file up to the first line that was cut or changed.
 ///
 /// # Errors
 /// [`Code::ImportUnusable`] when it does not begin as an export, or is of a newer version.
@@ -193,7 +193,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Takes a line in; none when it is not as it was written.
+    /// Takes a line in; `None` if it was cut or changed.
     fn take(&mut self, line: &[u8]) -> Result<Option<()>, Error> {
         let read = split(line);
         let Some((body, sum, line)) = read else {

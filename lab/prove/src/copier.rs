@@ -1,5 +1,5 @@
-//! A client that forks the sessions of others and appends to one of its own, again and again until it
-//! hears that it is done.
+//! A client that forks sessions and appends to another one. It repeats each request until it is
+//! answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Copier {
         }
     }
 
-    /// Appends what somebody said elsewhere, and a call with its result.
+    /// Appends a message, and a call with its result.
     async fn append(&mut self, number: u32) {
         let call = format!("{}-c{number}", self.name);
         let calls = json!([{ "id": call, "name": "elsewhere", "args": {} }]);

@@ -1,4 +1,4 @@
-//! `samovar sessions fork`: a session goes on in another one, and stays as it is.
+//! `samovar sessions fork`: continue a session in a copy.
 
 use samovar_core::SessionId;
 use samovar_locale as text;

@@ -1,4 +1,4 @@
-//! A session goes on in a fork, from the command line.
+//! Forks from the command line.
 
 use samovar_model_server::say;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! An export is read as far as it is as it was written.
+//! Reading an export, whole, cut and changed.
 
 use std::sync::Arc;
 
