@@ -8,6 +8,7 @@
 
 #![expect(
     clippy::print_stdout,
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "it is a measurement that a person reads"
 )]
@@ -127,7 +128,7 @@ async fn written(history: &SqliteHistory, steps: Vec<Projection>) -> Duration {
             history.sync().await.unwrap();
         }
     }
-    (cpu() - before) / u32::try_from(TURNS).unwrap()
+    cpu().saturating_sub(before) / u32::try_from(TURNS).unwrap()
 }
 
 async fn index_bytes(file: &Path) -> i64 {

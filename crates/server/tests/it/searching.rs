@@ -68,10 +68,8 @@ async fn a_query_is_words_and_a_bad_one_is_refused_or_finds_nothing() {
         assert_eq!(answer.status, 200, "{query} {}", answer.body);
         assert_eq!(answer.body["items"], json!([]), "{query}");
     }
-    for (times, status) in [(3000, 200), (4000, 431)] {
-        let long = "%F0%9F%98%80+near%22".repeat(times);
-        assert_eq!(ask(&format!("?query={long}")).await.status, status);
-    }
+    let long = "%F0%9F%98%80+near%22".repeat(3000);
+    assert_eq!(ask(&format!("?query={long}")).await.status, 200);
     for query in ["", "?query=near&limit=-1", "?query=near&limit=x", "?q=near"] {
         let answer = ask(query).await;
         assert_eq!(answer.status, 400, "{query}");

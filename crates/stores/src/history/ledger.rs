@@ -10,8 +10,8 @@ use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, 
 use sqlx::{Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
+use super::index::Unindexed;
 use super::row::{self, Content, bind_usage, integer, json};
-use super::search::Unindexed;
 use super::session::{Preview, Session, found_by, session_columns};
 use super::turns::{Turns, WAITING};
 use super::{audit_head, checksum, reader};

@@ -6,8 +6,6 @@
 //! a query costs what its candidates cost, however many messages there are.
 
 mod asked;
-mod index;
-mod terms;
 
 use std::collections::HashSet;
 
@@ -20,9 +18,7 @@ use sqlx::{Row, SqliteConnection, SqlitePool};
 use self::asked::{Asked, Fit, Looseness, Worth};
 use super::failure::Failure;
 use super::reader::{NEWEST, NOT_INDEXED, SEARCHED};
-use super::row;
-
-pub(super) use self::index::{Unindexed, empty, fill};
+use super::{row, terms};
 
 /// Candidates that are read for each way of looking, the newest ones.
 const MAX_CANDIDATES: u32 = 200;
@@ -30,8 +26,6 @@ const MAX_CANDIDATES: u32 = 200;
 const MAX_NEWEST: u32 = 1000;
 /// Bytes of their text that are read; after so many, there are no more candidates.
 const MAX_READ_BYTES: usize = 512 << 10;
-/// Bytes of a message's text that can be found, counted from its beginning.
-const MAX_INDEXED_BYTES: usize = 64 << 10;
 
 const IS_INDEXED: &str = "SELECT NOT EXISTS (SELECT 1 FROM message_rows \
      WHERE key < (SELECT below FROM search_range))";
@@ -116,7 +110,7 @@ impl Found {
                 continue;
             };
             let text = message.text();
-            let text = indexed(&text);
+            let text = terms::indexed(&text);
             bytes += text.len();
             // The index may have what a flipped bit made of it.
             if let Some(Fit { worth, around }) = fits(text) {
@@ -165,11 +159,6 @@ fn sound(row: &SqliteRow, damages: &dyn Damages) -> Option<MessageRow> {
         }
     })
     .ok()
-}
-
-/// So much of a text as can be found.
-fn indexed(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_INDEXED_BYTES)]
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::failure::Failure;
 use super::row::Statement;
-use super::{agents, audit_head, file, ledger, search, spent};
+use super::{agents, audit_head, file, index, ledger, spent};
 use crate::audit::Heads;
 use crate::disk::Disk;
 use crate::generation::Generation;
@@ -86,7 +86,7 @@ impl Writer {
     pub(super) async fn index(&mut self) -> Result<bool, Broken> {
         self.disk.check()?;
         let mut connection = self.take().await?;
-        let (count, written) = match search::fill(&mut connection).await {
+        let (count, written) = match index::fill(&mut connection).await {
             Ok(count) => (count, self.fold_after(count, &mut connection).await),
             Err(failure) => (0, Err(failure)),
         };
@@ -100,7 +100,7 @@ impl Writer {
         tracing::error!("the index of the search is damaged; the next start fills it again");
         let mut connection = self.take().await?;
         self.unsynced = true;
-        search::empty(&mut connection).await?;
+        index::empty(&mut connection).await?;
         self.connection = Some(connection);
         Ok(())
     }

@@ -126,6 +126,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/rules",
         "api/search",
         "api/server",
+        "api/sessions",
         "api/tickets",
         "api/tokens",
         "api/tools",

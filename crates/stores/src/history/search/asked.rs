@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::terms::{Shape, each_term};
+use crate::history::terms::{Shape, each_term};
 
 /// Terms of a query that count, from its beginning.
 const MAX_TERMS: usize = 32;

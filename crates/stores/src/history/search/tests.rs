@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::asked::{Asked, Looseness, Worth};
-use super::terms::joined;
+use crate::history::terms::joined;
 
 // proves AS-27
 #[test]

@@ -6,9 +6,8 @@ use futures_util::TryStreamExt;
 use samovar_core::message::Part;
 use sqlx::{Connection, Row, SqliteConnection};
 
-use super::{indexed, terms};
-use crate::history::failure::Failure;
-use crate::history::row;
+use super::failure::Failure;
+use super::{row, terms};
 
 /// New messages that are not indexed, at most; a search reads all of them.
 const MAX_TAIL: i64 = 64;
@@ -29,13 +28,13 @@ const ABOVE: &str = "UPDATE search_range SET above = ?1";
 
 /// What a transaction wrote that the index lacks.
 #[derive(Default)]
-pub(in crate::history) struct Unindexed {
+pub(super) struct Unindexed {
     is_due: bool,
 }
 
 impl Unindexed {
     /// Notes a message that was written under a key, when the index ended before `above`.
-    pub(in crate::history) async fn note(
+    pub(super) async fn note(
         &mut self,
         connection: &mut SqliteConnection,
         (key, above): (i64, i64),
@@ -49,10 +48,7 @@ impl Unindexed {
     }
 
     /// Brings the new messages into the index, if they are many.
-    pub(in crate::history) async fn settle(
-        self,
-        connection: &mut SqliteConnection,
-    ) -> Result<(), Failure> {
+    pub(super) async fn settle(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
         if !self.is_due {
             return Ok(());
         }
@@ -69,7 +65,7 @@ impl Unindexed {
 }
 
 /// Brings some of the older messages into the index, the newest first; how many were taken.
-pub(in crate::history) async fn fill(connection: &mut SqliteConnection) -> Result<usize, Failure> {
+pub(super) async fn fill(connection: &mut SqliteConnection) -> Result<usize, Failure> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     let rows = take(&mut transaction, OLDER).await?;
     let Some((key, _)) = rows.last() else {
@@ -84,7 +80,7 @@ pub(in crate::history) async fn fill(connection: &mut SqliteConnection) -> Resul
 }
 
 /// Empties a damaged index, so that it is filled again.
-pub(in crate::history) async fn empty(connection: &mut SqliteConnection) -> Result<(), Failure> {
+pub(super) async fn empty(connection: &mut SqliteConnection) -> Result<(), Failure> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for statement in [
         "INSERT INTO search_terms (search_terms) VALUES ('delete-all')",
@@ -121,7 +117,7 @@ async fn add(connection: &mut SqliteConnection, rows: &[(i64, String)]) -> Resul
         // What cannot be read is no hit either.
         let parts: Vec<Part> = row::parse(parts).unwrap_or_default();
         let text: String = parts.iter().filter_map(Part::as_text).collect();
-        (*key, terms::joined(indexed(&text)))
+        (*key, terms::joined(terms::indexed(&text)))
     };
     let words: Vec<_> = rows.iter().map(words).collect();
     let add = sqlx::query(ADD).bind(row::json(&words)?);

@@ -9,6 +9,14 @@ use std::ops::Range;
 /// Bytes of a term; what is longer is told apart by its beginning only.
 const MAX_TERM_BYTES: usize = 64;
 
+/// Bytes of a message's text that can be found, counted from its beginning.
+const MAX_INDEXED_BYTES: usize = 64 << 10;
+
+/// So much of a text as can be found.
+pub(super) fn indexed(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_INDEXED_BYTES)]
+}
+
 /// What a term is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
