@@ -4,6 +4,7 @@
 
 use futures_util::TryStreamExt;
 use samovar_core::message::Part;
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
@@ -33,13 +34,14 @@ pub(super) struct Unindexed {
 }
 
 impl Unindexed {
-    /// Notes a message that was written under a key, when the index ended before `above`.
+    /// Notes a message that was written: its row says under which key, and what the index has.
     pub(super) async fn note(
         &mut self,
         connection: &mut SqliteConnection,
-        (key, above): (i64, i64),
+        row: &SqliteRow,
         parts: &str,
     ) -> Result<(), Failure> {
+        let (key, above): (i64, i64) = (row.try_get("key")?, row.try_get("above")?);
         if key < above {
             return add(connection, &[(key, parts.to_owned())]).await;
         }

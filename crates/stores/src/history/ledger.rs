@@ -359,16 +359,11 @@ impl Ledger {
             .bind(sum(turn_seq, integer(seq.0)));
         let put = bind_usage(put, message.usage);
         let Some(row) = put.fetch_optional(&mut *connection).await? else {
-            tracing::error!(
-                message = %message.id,
-                "a message was left out of the history: another session has one with its id"
-            );
+            report_taken(&message.id);
             return Ok(());
         };
-        let place = (row.try_get("key")?, row.try_get("above")?);
-        self.unindexed
-            .note(connection, place, content.parts)
-            .await?;
+        let unindexed = &mut self.unindexed;
+        unindexed.note(connection, &row, content.parts).await?;
         let (first_put, stands_at): (i64, i64) = (row.try_get("seq")?, row.try_get("turn_seq")?);
         if first_put == integer(seq.0) {
             self.row.message_count += 1;
@@ -443,6 +438,13 @@ impl Ledger {
     fn seen(&mut self, at: Millis) {
         self.row.updated_at = self.row.updated_at.max(at);
     }
+}
+
+fn report_taken(message: &MessageId) {
+    tracing::error!(
+        %message,
+        "a message was left out of the history: another session has one with its id"
+    );
 }
 
 /// Writes the checksum of a message that was put again.
