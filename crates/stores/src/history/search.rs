@@ -25,7 +25,7 @@ const MAX_CANDIDATES: u32 = 200;
 /// Candidates when the index cannot be asked.
 const MAX_NEWEST: u32 = 1000;
 /// Bytes of their text that are read; after so many, there are no more candidates.
-const MAX_READ_BYTES: usize = 512 << 10;
+const MAX_READ_BYTES: usize = 256 << 10;
 
 const IS_INDEXED: &str = "SELECT NOT EXISTS (SELECT 1 FROM message_rows \
      WHERE key < (SELECT below FROM search_range))";
