@@ -11,7 +11,7 @@ use samovar_wire::export::{lines, read};
 use serde_json::{Map, json};
 
 fn session(name: &str) -> SessionCopy {
-    let id = SessionId::new(name).unwrap();
+    let id = SessionId::new(name).expect("an id");
     let opened = Opened {
         model: "demo".to_owned(),
         route: None,
@@ -21,7 +21,7 @@ fn session(name: &str) -> SessionCopy {
         metadata: Map::from_iter([("title".to_owned(), "a \"title\",\"sum\":\"".into())]),
         at: Millis(5),
     };
-    let call = CallId::new("c").unwrap();
+    let call = CallId::new("c").expect("an id");
     let asks = Part::Call(ToolCall::new(call.clone(), "look", json!({"at": 1})));
     let mut answer = Message::new(id_of("b"), Role::Assistant, vec![asks], Millis(7));
     answer.usage = Some(Usage {
@@ -50,7 +50,7 @@ fn session(name: &str) -> SessionCopy {
 }
 
 fn id_of(name: &str) -> MessageId {
-    MessageId::new(name).unwrap()
+    MessageId::new(name).expect("an id")
 }
 
 fn file(names: &[&str]) -> String {
