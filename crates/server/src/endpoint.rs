@@ -110,6 +110,8 @@ pub struct Route {
     pub request: fn(&mut SchemaGenerator) -> Schema,
     /// The JSON Schema of its answer, or of one event of its stream.
     pub response: fn(&mut SchemaGenerator) -> Schema,
+    /// By how many bytes a body may be longer than the server's setting says.
+    pub more_body_bytes: usize,
     /// Whether a ticket lets a `GET` of it in, as a browser needs for what it cannot give a header.
     pub takes_tickets: bool,
 }
@@ -238,6 +240,7 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
             about,
             request: SchemaGenerator::subschema_for::<Q>,
             response: SchemaGenerator::subschema_for::<A>,
+            more_body_bytes: 0,
             takes_tickets: false,
         };
         Self {
@@ -256,6 +259,12 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
     /// The same for another scope.
     pub(crate) fn with_scope(mut self, scope: Scope) -> Self {
         self.route.scope = scope;
+        self
+    }
+
+    /// The same with longer bodies than others.
+    pub(crate) fn with_longer_bodies(mut self, more_bytes: usize) -> Self {
+        self.route.more_body_bytes = more_bytes;
         self
     }
 
@@ -298,7 +307,8 @@ where
                     pairs.append(&mut call.query);
                     params::from_query(pairs)
                 }
-                Verb::Post | Verb::Put => params::from_body(&call.body),
+                // It may be long, and is not kept while the handler works.
+                Verb::Post | Verb::Put => params::from_body(&std::mem::take(&mut call.body)),
             };
             let answer = match given {
                 Ok(given) => run(call, given).await,

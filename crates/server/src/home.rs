@@ -21,6 +21,7 @@ use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
 use samovar_tools::{FOR_UI, Resources, Workspace};
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -44,6 +45,9 @@ use crate::shell;
 use crate::token::{self, TokenHash};
 use crate::tokens::{self, Tokens};
 use crate::unfinished;
+
+/// Long bodies that are read at once, at most.
+const LONG_BODIES: usize = 4;
 
 /// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
 pub struct Opening {
@@ -143,6 +147,7 @@ impl Opening {
             relaying: Arc::new(Relaying::open(config)),
             ping_every: config.server.ping_every,
             max_body_bytes: config.server.max_body_bytes,
+            long_bodies: Semaphore::new(LONG_BODIES),
             slow_client: config.server.slow_client,
             slow_reader: config.stream.patience,
         };

@@ -14,6 +14,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use samovar_core::{Code, Error};
 use samovar_engine::Engine;
 use samovar_locale as locale;
+use tokio::sync::Semaphore;
 
 use crate::chatting::Chatting;
 use crate::door::{self, Door};
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) origins: Vec<Origin>,
     pub(crate) ping_every: Duration,
     pub(crate) max_body_bytes: usize,
+    /// Held while a body is read that is longer than that.
+    pub(crate) long_bodies: Semaphore,
     pub(crate) slow_client: Duration,
     pub(crate) slow_reader: Duration,
 }
@@ -255,7 +258,7 @@ async fn answer(
     let last_event_id = parts.headers.get("last-event-id");
     // What is no text is no id either, and is told apart from a header that is not there.
     let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
-    let body = read_body(&shared, &parts.headers, body).await;
+    let body = read_body(&shared, &row.route, &parts.headers, body).await;
     if body
         .as_ref()
         .is_err_and(|error| error.code == Code::BodyTooLarge)
@@ -298,10 +301,11 @@ async fn segments(route: &Route, parts: &mut Parts) -> Result<Vec<(String, Strin
 
 async fn read_body(
     shared: &Shared,
+    route: &Route,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<bytes::Bytes, Error> {
-    let max = shared.max_body_bytes;
+    let max = shared.max_body_bytes + route.more_body_bytes;
     let too_large = || {
         let why = locale::request::body_too_large(max as u64);
         Error::new(Code::BodyTooLarge, why)
@@ -315,8 +319,18 @@ async fn read_body(
     if usize::try_from(announced).map_or(true, |bytes| bytes > max) {
         return Err(too_large());
     }
-    let limited = http_body_util::Limited::new(body, max);
-    let read = http_body_util::BodyExt::collect(limited);
+    let is_short =
+        headers.contains_key(header::CONTENT_LENGTH) && announced <= shared.max_body_bytes as u64;
+    let read = async {
+        // It is never closed.
+        let _place = if is_short || route.more_body_bytes == 0 {
+            None
+        } else {
+            shared.long_bodies.acquire().await.ok()
+        };
+        let limited = http_body_util::Limited::new(body, max);
+        http_body_util::BodyExt::collect(limited).await
+    };
     match tokio::time::timeout(shared.slow_client, read).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),

@@ -5,7 +5,9 @@ use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
 use samovar_core::Error;
 use samovar_wire::api::BASE_PATH;
-use samovar_wire::export::{self, ExportLine, ExportParams, ImportResult, ImportedSession};
+use samovar_wire::export::{
+    self, ExportLine, ExportParams, ImportResult, ImportedSession, MAX_IMPORT_BYTES,
+};
 
 use super::state::{Call, Endpoint};
 use crate::tokens::Scope;
@@ -27,6 +29,7 @@ pub(super) fn routes() -> Vec<Endpoint> {
             "Creates the sessions of an export.",
             import,
         )
+        .with_longer_bodies(MAX_IMPORT_BYTES)
         .with_scope(Scope::Admin),
     ]
 }

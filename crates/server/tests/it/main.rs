@@ -23,6 +23,7 @@ mod dialects;
 mod door;
 mod durability;
 mod ending;
+mod exported;
 mod full;
 mod handshake;
 mod hole;
