@@ -33,9 +33,8 @@ const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 /// How long an answer that waits for no turn may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The media types of bodies.
+/// The media type of every body, which a page of another origin cannot send unasked.
 const JSON: &str = "application/json";
-const JSON_LINES: &str = "application/x-ndjson";
 
 /// Asks the routes of one server.
 pub(crate) struct Client {
@@ -203,7 +202,7 @@ impl Client {
     where
         A: DeserializeOwned,
     {
-        let sent = self.send_as(Method::POST, path, Some((JSON_LINES, lines)));
+        let sent = self.send_as(Method::POST, path, Some(lines));
         let body = read(sent.await?).await?;
         serde_json::from_slice(&body).map_err(|error| Failure::broken(&error))
     }
@@ -280,7 +279,6 @@ impl Client {
     ) -> Result<Response<Body>, Failure> {
         let body = params.map(serde_json::to_vec).transpose();
         let body = body.map_err(|error| Failure::broken(&error))?;
-        let body = body.map(|body| (JSON, body));
         self.send_as(verb, path, body).await
     }
 
@@ -288,7 +286,7 @@ impl Client {
         &self,
         verb: Method,
         path: &str,
-        body: Option<(&'static str, Vec<u8>)>,
+        body: Option<Vec<u8>>,
     ) -> Result<Response<Body>, Failure> {
         let response = match &self.transport {
             Transport::Inside(router) => {
@@ -326,7 +324,7 @@ impl Client {
         &self,
         verb: Method,
         uri: &str,
-        body: Option<(&'static str, Vec<u8>)>,
+        body: Option<Vec<u8>>,
     ) -> Result<Request<Body>, Failure> {
         let request = Request::builder()
             .method(verb)
@@ -338,8 +336,8 @@ impl Client {
             );
         let request = match body {
             None => request.body(Body::empty()),
-            Some((kind, body)) => request
-                .header(header::CONTENT_TYPE, kind)
+            Some(body) => request
+                .header(header::CONTENT_TYPE, JSON)
                 .body(Body::from(body)),
         };
         request.map_err(|error| Failure::broken(&error))

@@ -202,11 +202,7 @@ fn check_media_type(request: &Parts) -> Result<(), Error> {
     let given = given.and_then(|given| given.to_str().ok());
     let given = given.unwrap_or_default();
     let essence = given.split(';').next().unwrap_or_default().trim();
-    let asks_first = ["application/json", "application/x-ndjson"];
-    if asks_first
-        .iter()
-        .any(|kind| essence.eq_ignore_ascii_case(kind))
-    {
+    if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
     let why = locale::request::wrong_media_type(locale::quoted(given));

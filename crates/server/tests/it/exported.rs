@@ -30,7 +30,7 @@ async fn a_long_session_comes_in_although_no_other_body_may_be_so_long() {
     let import = |text: &str| {
         let request = app.request(Method::POST, "/api/sessions/import");
         request
-            .header("content-type", "application/x-ndjson")
+            .header("content-type", "application/json")
             .body(text.to_owned())
     };
     let made = app.answer(import(&export)).await;

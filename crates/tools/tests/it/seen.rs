@@ -254,7 +254,7 @@ async fn race(writes: usize) {
         let (yard, is_over) = (yard.clone(), is_over.clone());
         sessions.spawn(async move {
             let (mut tried, mut done) = (0, 0);
-            while !is_over.load(Ordering::Relaxed) {
+            while done == 0 || !is_over.load(Ordering::Relaxed) {
                 let read = call(&yard, session, "read_file", json!({"path": PATH})).await;
                 let lines = read.text.lines().filter_map(|line| line.split_once('\t'));
                 let lines: Vec<_> = lines.map(|(_, line)| line).collect();
