@@ -36,7 +36,7 @@ impl Caller {
 }
 
 /// Whether a call that runs is still wanted; its thread cannot be ended from outside.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {

@@ -26,6 +26,7 @@ use samovar_sandbox::{Jail, SmallFiles, Survival};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::caller::Stop;
 use crate::undo::{State, UndoStore};
 use crate::workspace::Workspace;
 
@@ -117,8 +118,6 @@ pub struct Recorder {
     bounds: Bounds,
     known: Mutex<Known>,
     has_ended: Condvar,
-    /// Commands that were stopped and have not ended yet.
-    stopping: Mutex<Vec<u64>>,
     /// What an undo has restored since the last look: the file, and what it is now.
     restored: Mutex<Vec<(String, State)>>,
 }
@@ -152,6 +151,8 @@ pub(crate) struct Caller {
     pub(crate) session: SessionId,
     pub(crate) turn: TurnId,
     pub(crate) call: CallId,
+    /// Set when the call is dropped.
+    pub(crate) stop: Stop,
     /// Whether it can have effects that no folder shows.
     pub(crate) reaches_out: bool,
 }
@@ -185,7 +186,6 @@ impl Recorder {
             bounds,
             known: Mutex::default(),
             has_ended: Condvar::new(),
-            stopping: Mutex::default(),
             restored: Mutex::default(),
         }
     }
@@ -252,7 +252,8 @@ impl Recorder {
         looked.map(drop).map_err(|why| format!("{why:?}"))
     }
 
-    /// Records the folder before a command. Blocks as long as that takes.
+    /// Records the folder before a command, unless its call was dropped: it must not start then.
+    /// Blocks as long as that takes.
     pub(crate) fn begin(
         &self,
         workspace: &Arc<Workspace>,
@@ -263,13 +264,16 @@ impl Recorder {
         };
         // Of one that was stopped a moment ago what it changed is known when it has ended.
         let stops = |known: &mut Known| {
-            let stopping = self.stopping();
-            known.running.iter().any(|it| stopping.contains(&it.id))
+            !caller.stop.is_set() && known.running.iter().any(|it| it.stop.is_set())
         };
         let waited = self
             .has_ended
             .wait_timeout_while(self.known(), PATIENCE, stops);
         let (mut known, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        // Of two that begin, one may have been dropped while it waited.
+        if caller.stop.is_set() {
+            return (None, Ok(Vec::new()));
+        }
         let begun = self.begin_in(workspace, undo, &mut known, caller);
         let (id, looked) = match begun {
             Ok(begun) => begun,
@@ -300,6 +304,7 @@ impl Recorder {
             session: caller.session,
             turn: caller.turn,
             call: caller.call,
+            stop: caller.stop,
             is_recorded: looked.is_ok(),
             is_whole: !caller.reaches_out && looked.as_ref().is_ok_and(covers_all),
             changes: BTreeMap::default(),
@@ -344,7 +349,6 @@ impl Recorder {
             tracing::warn!(%error, "what commands changed is not tidied up");
         }
         drop(known);
-        self.stopping().retain(|id| *id != recording.id);
         self.has_ended.notify_all();
         Recorded {
             uncovered: looked.err().filter(|_| was_recorded),
@@ -437,15 +441,6 @@ impl Recorder {
         }
     }
 
-    /// Notes that a command was stopped.
-    pub(crate) fn note_stopped(&self, id: u64) {
-        self.stopping().push(id);
-    }
-
-    fn stopping(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.stopping.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that an undo has made this of a file: no command did.
     pub(crate) fn note_restored(&self, path: &str, state: State) {
         let mut restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -482,11 +477,6 @@ impl Recorder {
 }
 
 impl Recording {
-    /// The command's number.
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
     /// Ends it.
     pub(crate) fn end(mut self, aside: Vec<PathBuf>) -> Recorded {
         self.aside = aside;

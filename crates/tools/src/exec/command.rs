@@ -10,6 +10,7 @@ use samovar_sandbox::cage::{Running, Stopper};
 use serde_json::Value;
 use tokio::task;
 
+use crate::caller::Stop;
 use crate::outputs::Output;
 use crate::recorder::{Caller, Recorded, Recording, told};
 use crate::workspace::Workspace;
@@ -23,18 +24,22 @@ const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 
 /// Ends the command when its call is dropped.
 struct StopOnDrop {
-    stopper: Stopper,
-    workspace: Arc<Workspace>,
-    /// Its number in the recorder, until it has ended.
-    recorded: Option<u64>,
+    /// Heard by who starts the command, and by the next one, which waits for its end.
+    stop: Stop,
+    /// `None` while it is being started.
+    stopper: Option<Stopper>,
+}
+
+impl StopOnDrop {
+    fn end(&self) {
+        self.stopper.iter().for_each(Stopper::stop);
+    }
 }
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.stopper.stop();
-        if let (Some(id), Some(recorder)) = (self.recorded, self.workspace.recorder()) {
-            recorder.note_stopped(id);
-        }
+        self.stop.set();
+        self.end();
     }
 }
 
@@ -44,21 +49,21 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
     let Ok(_place) = shell.places.acquire().await else {
         return Outcome::new(Status::Cancelled, "the server is stopping");
     };
-    let caller = context.clone();
-    let started = task::spawn_blocking(move || start(&tool, &exec, found, &caller));
+    let mut stopper = StopOnDrop {
+        stop: Stop::default(),
+        stopper: None,
+    };
+    let (caller, stop) = (context.clone(), stopper.stop.clone());
+    let started = task::spawn_blocking(move || start(&tool, &exec, found, &caller, &stop));
     let (running, recording, homeless) = match started.await {
         Ok(Ok(started)) => started,
         Ok(Err(why)) => return Outcome::failed(why),
         Err(error) => return unwatched(&error),
     };
-    let mut stopper = match running.stopper() {
-        Ok(stopper) => StopOnDrop {
-            stopper,
-            workspace: workspace.clone(),
-            recorded: recording.as_ref().map(Recording::id),
-        },
+    match running.stopper() {
+        Ok(of_command) => stopper.stopper = Some(of_command),
         Err(error) => return Outcome::failed(unstarted(&error)),
-    };
+    }
     let mut written = Written::new();
     let latest = Arc::new(Latest::default());
     let (session, key) = (context.session.clone(), context.key.clone());
@@ -90,11 +95,10 @@ pub(super) async fn run(tool: ExecTool, exec: Exec, found: Found, context: CallC
         never = report(&latest, &context.progress) => match never {},
         never = show_life(&alive) => match never {},
         () = tokio::time::sleep(timeout) => {
-            stopper.stopper.stop();
+            stopper.end();
             (watched.await, true)
         }
     };
-    stopper.recorded = None;
     match ended {
         Ok((Ok(finish), written, recorded)) => {
             let mut told = written.outcome(&finish, is_late.then_some(timeout));
@@ -126,6 +130,7 @@ fn start(
     exec: &Exec,
     found: Found,
     context: &CallContext,
+    stop: &Stop,
 ) -> Result<(Running, Option<Recording>, Option<String>), String> {
     let cages = tool.shell.check().map_err(|why| off(&why))?;
     let (mut job, homeless) = tool.job(exec, found, context)?;
@@ -140,6 +145,7 @@ fn start(
                 session: context.session.clone(),
                 turn: context.turn.clone(),
                 call: context.key.clone(),
+                stop: stop.clone(),
                 reaches_out: found.reaches_out,
             },
         ),
@@ -151,6 +157,9 @@ fn start(
             note,
             ..Progress::default()
         });
+    }
+    if stop.is_set() {
+        return Err("the call was cancelled before its command started".to_owned());
     }
     let running = cages.start(job).map_err(|error| unstarted(&error))?;
     Ok((running, recording, homeless))

@@ -8,17 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use super::index::{Entry, Sort};
 use super::objects::{self, Objects};
+use crate::caller::Stop;
 use crate::text::sha256;
 use crate::undo::{Before, By, CommandCall, Record, Shape, State};
 
 /// A command that runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunningCommand {
     /// Its number in the store of changes.
     pub(super) id: u64,
     pub(super) session: SessionId,
     pub(super) turn: TurnId,
     pub(super) call: CallId,
+    /// Set when its call is dropped: it ends soon.
+    #[serde(skip)]
+    pub(super) stop: Stop,
     /// Whether the folder was recorded when it began.
     pub(super) is_recorded: bool,
     /// Whether it can have done nothing but what is recorded.

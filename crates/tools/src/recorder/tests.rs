@@ -1,5 +1,6 @@
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use samovar_core::error::Code;
 use samovar_sandbox::Protected;
@@ -17,6 +18,45 @@ fn opened(ws: &Path, data: &Path) -> Arc<Workspace> {
         .with_undo(UndoStore::new(files.clone(), UndoBounds::default()))
         .with_recorder(Recorder::new(files, Bounds::default()));
     Arc::new(workspace)
+}
+
+fn caller(call: &str, stop: &Stop) -> Caller {
+    Caller {
+        session: SessionId::new("s").unwrap(),
+        turn: TurnId::new("t").unwrap(),
+        call: CallId::new(call).unwrap(),
+        stop: stop.clone(),
+        reaches_out: false,
+    }
+}
+
+// proves TL-2
+#[test]
+fn a_command_of_a_dropped_call_never_begins_or_is_waited_for() {
+    let (ws, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let workspace = opened(ws.path(), data.path());
+    let begin = |call: &str, stop: &Stop| {
+        let recorder = workspace.recorder().unwrap();
+        recorder.begin(&workspace, caller(call, stop)).0
+    };
+    let stop = Stop::default();
+    let running = begin("running", &stop).unwrap();
+    stop.set();
+    assert!(
+        begin("dropped", &stop).is_none(),
+        "while the other one ends, too"
+    );
+
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            is_over.store(true, Ordering::Relaxed);
+            drop(running);
+        });
+        assert!(begin("next", &Stop::default()).is_some());
+        assert!(is_over.load(Ordering::Relaxed));
+    });
 }
 
 // proves TL-2, DU-18
@@ -52,12 +92,7 @@ async fn what_a_person_changed_after_a_kill_is_not_taken_back_with_the_command()
         fs::write(ws.path().join("in/a/file"), "before").unwrap();
         drop(fs::remove_file(ws.path().join("others")));
         let killed = opened(ws.path(), data.path());
-        let caller = Caller {
-            session: session.clone(),
-            turn: turn.clone(),
-            call: CallId::new("c").unwrap(),
-            reaches_out: false,
-        };
+        let caller = caller("c", &Stop::default());
         let (recording, looked) = killed.recorder().unwrap().begin(&killed, caller);
         assert!(looked.unwrap().is_empty());
         fs::write(&file, "command").unwrap();
