@@ -46,6 +46,8 @@ codes! {
     InvalidJson = "invalid_json", 400;
     /// A message without any visible character.
     BlankContent = "blank_content", 400;
+    /// An attachment is not a whole PNG, JPEG or WebP in base64.
+    InvalidImage = "invalid_image", 400;
     /// No token, or a wrong one.
     Unauthorized = "unauthorized", 401;
     /// The token's scope does not cover this.
@@ -76,6 +78,8 @@ codes! {
     UnknownAgent = "unknown_agent", 404;
     /// No study has a log of this id.
     UnknownStudy = "unknown_study", 404;
+    /// No stored message names a blob of this hash.
+    UnknownBlob = "unknown_blob", 404;
     /// The path exists, but not with this verb.
     WrongVerb = "wrong_verb", 405;
     /// The client took too long to send its request.
@@ -103,10 +107,14 @@ codes! {
     ChatRestarted = "chat_restarted", 409;
     /// The body is larger than the limit.
     BodyTooLarge = "body_too_large", 413;
+    /// An image, or all of a message together, has too many bytes or pixels.
+    ImageTooLarge = "image_too_large", 413;
     /// A JSON body without the JSON content type.
     UnsupportedMediaType = "unsupported_media_type", 415;
     /// No provider has the model, or its provider has no key.
     UnusableModel = "unusable_model", 422;
+    /// The model takes no images.
+    ModelWithoutImages = "model_without_images", 422;
     /// The definition of the agent is invalid, or switched off.
     UnusableAgent = "unusable_agent", 422;
     /// A budget in money was set, and the model's price is unknown.

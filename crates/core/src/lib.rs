@@ -3,7 +3,7 @@
 //! Here: identifiers, messages (including those of the chat and the relay), events, commands, the
 //! error codes, what replaces keys in texts ([`redact`]), and the ports that the leaves implement
 //! ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`AgentRows`],
-//! [`FileChanges`], [`Audit`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a runtime, HTTP, SQL,
+//! [`FileChanges`], [`Blobs`], [`Audit`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a runtime, HTTP, SQL,
 //! the spelling of any protocol.
 //!
 //! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide,
@@ -14,6 +14,7 @@ pub mod agent_rows;
 pub mod approval;
 pub mod audit;
 pub mod backup;
+pub mod blob;
 pub mod budget;
 pub mod chat;
 mod checked;
@@ -25,6 +26,7 @@ pub mod event;
 pub mod file_changes;
 pub mod history;
 pub mod id;
+pub mod image;
 pub mod instructions;
 pub mod journal;
 pub mod json;
@@ -45,6 +47,7 @@ pub use agent_rows::{AgentRow, AgentRows, RowChange};
 pub use approval::{Answer, Asked, Decision, Grant, Grounds, Preview, Reach, Rule};
 pub use audit::Audit;
 pub use backup::Backup;
+pub use blob::{BlobHash, Blobs};
 pub use budget::{Bill, Budget, BudgetLimit, Price, Quote, Usd};
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use choices::{Durability, Resume};
@@ -60,6 +63,7 @@ pub use history::History;
 pub use id::{
     AgentPath, ApprovalId, CallId, Epoch, EventId, MessageId, RuleId, Seq, SessionId, TurnId,
 };
+pub use image::Image;
 pub use instructions::SystemPrompt;
 pub use journal::{Broken, Journal};
 pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};

@@ -139,6 +139,10 @@ impl From<Error> for Failure {
             Code::InvalidParams
             | Code::InvalidJson
             | Code::BlankContent
+            | Code::InvalidImage
+            | Code::ImageTooLarge
+            | Code::UnknownBlob
+            | Code::ModelWithoutImages
             | Code::Unauthorized
             | Code::Forbidden
             | Code::HostRefused
