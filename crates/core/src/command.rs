@@ -14,6 +14,7 @@ use crate::event::Bounds;
 use crate::file_changes::RestoredFile;
 use crate::history::{MessageRow, SessionRow};
 use crate::id::{AgentPath, ApprovalId, CallId, MessageId, Seq, SessionId, TurnId};
+use crate::image::Image;
 use crate::instructions::SystemPrompt;
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::situation::Posted;
@@ -141,6 +142,8 @@ pub struct Post {
     pub message: Option<MessageId>,
     /// The text.
     pub text: Text,
+    /// The images, which come after the text.
+    pub images: Vec<Image>,
     /// The bounds of its turn alone.
     pub bounds: Bounds,
     /// What happens when another turn is running.
@@ -192,6 +195,7 @@ impl Post {
         Self {
             message: None,
             text,
+            images: Vec::new(),
             bounds: Bounds::default(),
             delivery,
             posted: Posted::default(),

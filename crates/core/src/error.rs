@@ -166,6 +166,8 @@ words! {
         ProviderRejected = "provider_rejected",
         /// The prompt is longer than the model's window.
         ContextFull = "context_full",
+        /// The model takes no images, and the prompt has one.
+        ImagesRefused = "images_refused",
         /// The model's server does not know the model.
         ModelNotFound = "model_not_found",
         /// The answer broke off.
@@ -198,6 +200,7 @@ impl FaultCode {
             | Self::ProviderError
             | Self::ProviderRejected
             | Self::ContextFull
+            | Self::ImagesRefused
             | Self::ModelNotFound
             | Self::StreamCut
             | Self::BadResponse

@@ -1,11 +1,13 @@
 //! The cold store's port: sessions and messages for reading, a projection of the logs (DU-1, DU-15).
 
 use crate::tool::Approval;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::Future;
+use crate::blob::BlobHash;
 use crate::budget::{Bill, Budget, Used};
 use crate::event::{ContextLimit, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
@@ -404,6 +406,9 @@ pub trait History: Send + Sync {
     /// Totals over all sessions.
     fn totals(&self) -> Future<'_, Result<Totals, Broken>>;
 
+    /// The hashes of all blobs that messages name.
+    fn blobs(&self) -> Future<'_, Result<BTreeSet<BlobHash>, Broken>>;
+
     /// Adds what turns of sessions in memory have used to the totals, which is all that a history
     /// has of them (AS-18).
     fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>>;
@@ -477,6 +482,10 @@ impl History for () {
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
         done(Totals::default())
+    }
+
+    fn blobs(&self) -> Future<'_, Result<BTreeSet<BlobHash>, Broken>> {
+        done(BTreeSet::new())
     }
 
     fn spend(&self, _: Usage) -> Future<'_, Result<(), Broken>> {

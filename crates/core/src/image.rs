@@ -7,6 +7,7 @@ use samovar_locale as locale;
 
 use crate::blob::BlobHash;
 use crate::error::{Code, Error};
+use crate::message::Part;
 use crate::words;
 
 mod header;
@@ -102,20 +103,21 @@ impl Image {
         &self.bytes
     }
 
-    /// Its format.
-    pub fn media_type(&self) -> ImageType {
-        self.media_type
-    }
-
-    /// Its width and height, in pixels.
-    pub fn size(&self) -> (u32, u32) {
-        (self.width, self.height)
+    /// The part of a message that names it.
+    pub fn part(&self) -> Part {
+        Part::Image {
+            blob: self.hash.clone(),
+            media_type: self.media_type,
+            width: self.width,
+            height: self.height,
+            bytes: self.bytes.len() as u64,
+        }
     }
 }
 
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Image({})", self.hash)
+        self.part().fmt(f)
     }
 }
 

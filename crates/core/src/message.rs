@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::blob::BlobHash;
 use crate::id::{CallId, MessageId};
+use crate::image::ImageType;
 use crate::ports::Millis;
 use crate::tool::Effect;
 use crate::words;
@@ -173,8 +175,14 @@ impl Message {
             Part::Text { .. }
             | Part::Reasoning { .. }
             | Part::Outcome { .. }
-            | Part::Data { .. } => None,
+            | Part::Data { .. }
+            | Part::Image { .. } => None,
         })
+    }
+
+    /// The hashes of its images, in order.
+    pub fn blobs(&self) -> impl Iterator<Item = &BlobHash> {
+        self.parts.iter().filter_map(Part::blob)
     }
 }
 
@@ -246,6 +254,19 @@ pub enum Part {
         /// The value.
         data: Value,
     },
+    /// An image of a person's message (AS-30).
+    Image {
+        /// Its bytes, by their hash.
+        blob: BlobHash,
+        /// Its format.
+        media_type: ImageType,
+        /// Its width, in pixels.
+        width: u32,
+        /// Its height, in pixels.
+        height: u32,
+        /// Its size, in bytes.
+        bytes: u64,
+    },
 }
 
 impl Part {
@@ -259,7 +280,19 @@ impl Part {
         match self {
             Self::Text { text } => Some(text),
             Self::Outcome { outcome, .. } => Some(&outcome.text),
-            Self::Reasoning { .. } | Self::Call(_) | Self::Data { .. } => None,
+            Self::Reasoning { .. } | Self::Call(_) | Self::Data { .. } | Self::Image { .. } => None,
+        }
+    }
+
+    /// The blob that it names.
+    pub fn blob(&self) -> Option<&BlobHash> {
+        match self {
+            Self::Image { blob, .. } => Some(blob),
+            Self::Text { .. }
+            | Self::Reasoning { .. }
+            | Self::Call(_)
+            | Self::Outcome { .. }
+            | Self::Data { .. } => None,
         }
     }
 }

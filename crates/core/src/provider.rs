@@ -1,5 +1,6 @@
 //! Providers: anything that turns a prompt into events (03, MD-5).
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Future;
+use crate::blob::BlobHash;
 use crate::budget::Price;
 use crate::error::{Error, FaultCode};
 use crate::event::LimitSource;
@@ -30,6 +32,8 @@ pub struct Prompt {
     pub max_tokens: u32,
     /// The sampling temperature.
     pub temperature: f32,
+    /// The bytes of the images that are shown, by the hashes in the messages.
+    pub images: BTreeMap<BlobHash, Arc<[u8]>>,
 }
 
 impl Prompt {
@@ -195,6 +199,8 @@ pub struct Model {
     pub kind: ModelKind,
     /// How much its window holds, as far as its server's list or a person says so.
     pub window: Option<Window>,
+    /// Whether it is known to take no images.
+    pub is_blind: bool,
     /// The provider that answers for it.
     pub provider: Arc<dyn Provider>,
 }
@@ -242,6 +248,11 @@ pub trait Models: Send + Sync {
     /// What a model costs, by its canonical name; `None` if nobody knows.
     fn price(&self, _name: &str) -> Option<Price> {
         None
+    }
+
+    /// Names usable models that take images, the one most like `name` first.
+    fn with_images(&self, _name: &str) -> Vec<String> {
+        Vec::new()
     }
 
     /// As [`Models::resolve`]; first asks the model servers of this machine if they never were, or

@@ -90,7 +90,8 @@ fn wished(messages: &[Arc<Message>]) -> Option<(Language, Wish)> {
             | Part::Text { .. }
             | Part::Reasoning { .. }
             | Part::Call(_)
-            | Part::Data { .. } => false,
+            | Part::Data { .. }
+            | Part::Image { .. } => false,
         };
         let is_last = messages
             .last()

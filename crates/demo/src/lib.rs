@@ -120,7 +120,11 @@ fn outcomes(since: &[Arc<Message>]) -> Vec<(&str, &Outcome)> {
                 name,
                 outcome,
             } => Some((call, (name.as_str(), outcome))),
-            Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+            Part::Text { .. }
+            | Part::Reasoning { .. }
+            | Part::Call(_)
+            | Part::Data { .. }
+            | Part::Image { .. } => None,
         })
         .collect();
     results.sort_by_key(|(call, _)| asked.iter().position(|id| id == call).unwrap_or(usize::MAX));
@@ -142,7 +146,7 @@ fn input_bytes(prompt: &Prompt) -> usize {
             Part::Text { text } | Part::Reasoning { text, .. } => text.len(),
             Part::Call(call) => call.name.len() + call.args.to_string().len(),
             Part::Outcome { outcome, .. } => outcome.text.len(),
-            Part::Data { .. } => 0,
+            Part::Data { .. } | Part::Image { .. } => 0,
         });
     layers.chain(tools).chain(parts).sum()
 }

@@ -286,7 +286,7 @@ impl Answer {
     pub(crate) fn is_empty(&self) -> bool {
         !self.parts.iter().any(|part| match part {
             Part::Text { text } => !text.trim().is_empty(),
-            Part::Call(_) | Part::Data { .. } | Part::Outcome { .. } => true,
+            Part::Call(_) | Part::Data { .. } | Part::Outcome { .. } | Part::Image { .. } => true,
             Part::Reasoning { .. } => false,
         })
     }

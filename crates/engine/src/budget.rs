@@ -165,6 +165,7 @@ fn may_have_cost(code: FaultCode) -> bool {
         | FaultCode::ProviderError
         | FaultCode::ProviderRejected
         | FaultCode::ContextFull
+        | FaultCode::ImagesRefused
         | FaultCode::ModelNotFound
         | FaultCode::UnusableModel
         | FaultCode::UnusableAgent

@@ -12,10 +12,13 @@ use crate::log::weight;
 use crate::projection;
 
 mod estimate;
+mod images;
 mod results;
 mod steps;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use images::Images;
 
 /// Tokens that a message or a tool takes besides its text.
 const FRAME: u64 = 8;
@@ -280,8 +283,13 @@ impl Transcript {
         mut prompt: Prompt,
         limit: Option<&ContextLimit>,
         aside: Option<String>,
+        images: Images,
     ) -> Prompt {
         let mut window = self.window();
+        match images {
+            Images::Described => images::described(&mut window),
+            Images::Shown => images::leave_out_oldest(&mut window),
+        }
         let of_turn = self.turns.last().map_or(window.len(), |turn| {
             self.before + self.messages.len() - turn
         });
@@ -413,6 +421,7 @@ pub(crate) fn tokens(message: &Message) -> u64 {
         Part::Call(call) => estimate::of_text(&call.name) + estimate::of_value(&call.args),
         Part::Outcome { outcome, .. } => estimate::of_text(&outcome.text),
         Part::Data { .. } => 0,
+        Part::Image { width, height, .. } => images::tokens(*width, *height) * 100,
     });
     in_tokens(parts.sum())
 }
@@ -421,15 +430,16 @@ fn in_tokens(hundredths: u64) -> u64 {
     hundredths.div_ceil(100) + FRAME
 }
 
-/// Makes a conversation, whose last turn begins at `turn`, fit into `room` tokens: old large results
-/// become short, oldest first; then the oldest turns leave, then the oldest calls of the last turn,
+/// Makes a conversation, whose last turn begins at `turn`, fit into `room` tokens: images leave, oldest
+/// first; old large results become short, oldest first; then the oldest turns leave, then the oldest calls of the last turn,
 /// which keeps its first message, with a note of what left; then its newest results become short.
 /// What leaves is rounded up to a quarter of the room, so that the beginning stays the same for many
 /// steps. A conversation of one long user's message stays too long.
 fn fit(messages: Vec<Arc<Message>>, turn: usize, room: u64) -> Vec<Arc<Message>> {
     // Each is read once, however often it is looked at.
     let mut messages: Vec<_> = messages.into_iter().map(Sized::new).collect();
-    let mut over = excess(&messages, room);
+    let over = excess(&messages, room);
+    let mut over = images::leave_out(&mut messages, over);
     let newest = last(&messages, |message| message.role != Role::Tool);
     for message in &mut messages[..newest] {
         if over == 0 {

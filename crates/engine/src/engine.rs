@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::blobs::{self, BlobKeeper};
 use crate::indexing;
 use crate::log::{Follower, Log};
 use crate::parts::{Parts, RunningTurn, refusal, unknown};
@@ -88,6 +89,7 @@ impl Engine {
         let indexing = indexing::run(shared.history.clone(), stop_projector.clone());
         tasks.spawn(indexing);
         tasks.spawn(bus.clone().relieve());
+        tasks.spawn(blobs::run(shared.clone()));
         if shared.settings.recovery.runs_turns() {
             tasks.spawn(approvals::Expiry::of_bus(&shared, &bus).run());
         }
@@ -194,6 +196,11 @@ impl Engine {
         &self.parts.models
     }
 
+    /// The blobs.
+    pub fn blobs(&self) -> &BlobKeeper {
+        &self.parts.blobs
+    }
+
     /// What is set.
     pub fn settings(&self) -> &Settings {
         &self.parts.settings
@@ -232,6 +239,7 @@ impl Engine {
         self.stop_projector.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        blobs::sweep(&self.parts).await;
         failpoint!("close.before");
         if let Err(broken) = self.parts.history.close().await {
             tracing::error!(%broken, "the history did not close cleanly");
@@ -440,6 +448,7 @@ impl Bus {
         self.parts.history.discard(id).await.map_err(refusal)?;
         self.parts.journal.discard(id).await.map_err(refusal)?;
         self.parts.damages.removed(id);
+        self.parts.blobs.is_due();
         Ok(Accepted::Closed)
     }
 

@@ -78,6 +78,9 @@ impl Session {
             self.note_joined(about.turn_id, first, &events);
         }
         parts.projector.mark(&self.log);
+        if events.iter().any(|event| removes_messages(&event.kind)) {
+            parts.blobs.is_due();
+        }
         if let Some(about) = &mut about {
             self.note_calls(about, &events);
             about.take(&events);
@@ -128,6 +131,11 @@ impl About<'_> {
             }
         }
     }
+}
+
+/// Whether messages leave the history.
+fn removes_messages(kind: &Kind) -> bool {
+    matches!(kind, Kind::SessionClosed | Kind::TurnUndone { .. })
 }
 
 /// Whether an event says that text from outside may be in its session.

@@ -7,6 +7,7 @@
 //! protocol, any provider or tool.
 
 mod answer;
+mod blobs;
 mod budget;
 mod context;
 mod copying;
@@ -40,6 +41,7 @@ mod taint;
 mod toolbox;
 pub mod turn;
 
+pub use blobs::{BlobKeeper, Naming};
 pub use delegation::DelegationTools;
 pub use engine::{
     Attendance, Beginning, Engine, Fork, Import, MemorySession, ReaderPosition, ResumeFrom,

@@ -11,6 +11,7 @@ use samovar_locale as locale;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::blobs::BlobKeeper;
 use crate::budget::Purses;
 use crate::disk_space::SpaceWatch;
 use crate::folder::Folder;
@@ -30,6 +31,7 @@ pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) history: Arc<dyn History>,
+    pub(crate) blobs: Arc<BlobKeeper>,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) agents: Arc<dyn Agents>,
@@ -66,6 +68,7 @@ impl Parts {
         let Ports {
             journal,
             history,
+            blobs,
             models,
             toolbox,
             agents,
@@ -85,6 +88,7 @@ impl Parts {
             keeping: Keeping::Durable,
             journal,
             history,
+            blobs: Arc::new(BlobKeeper::new(blobs)),
             models,
             toolbox,
             agents,
@@ -122,6 +126,7 @@ impl Parts {
             },
             journal: Arc::new(()),
             history: Arc::new(()),
+            blobs: self.blobs.clone(),
             models: self.models.clone(),
             toolbox,
             agents: Arc::new(()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use samovar_core::audit::Audit;
-use samovar_core::{Agents, Clock, Damages, History, Ids, Journal, Models};
+use samovar_core::{Agents, Blobs, Clock, Damages, History, Ids, Journal, Models};
 
 use crate::toolbox::Toolbox;
 
@@ -13,6 +13,8 @@ pub struct Ports {
     pub journal: Arc<dyn Journal>,
     /// The cold store.
     pub history: Arc<dyn History>,
+    /// The bytes that messages name by their hash.
+    pub blobs: Arc<dyn Blobs>,
     /// The models.
     pub models: Arc<dyn Models>,
     /// The tools.

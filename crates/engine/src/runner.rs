@@ -1,5 +1,6 @@
 //! The loop: the only code that touches both the turn and the world.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use samovar_core::approval::Answer;
@@ -10,6 +11,7 @@ use samovar_core::{
 
 use self::ask::AskEnd;
 use self::calls::Calls;
+use crate::context::Images;
 use crate::keep::About;
 use crate::log::Draft;
 use crate::parts::refusal;
@@ -194,8 +196,14 @@ impl Runner {
             messages: Vec::new(),
             max_tokens,
             temperature: self.turn.limits().temperature,
+            images: BTreeMap::new(),
         };
-        self.transcript.show_in(frame, limit, self.aside())
+        let images = if self.model.is_blind {
+            Images::Described
+        } else {
+            Images::Shown
+        };
+        self.transcript.show_in(frame, limit, self.aside(), images)
     }
 
     /// What is shown before the message that began the turn. A child has tools to look at it instead.

@@ -7,7 +7,9 @@ use samovar_locale as locale;
 use crate::dialect::{Reader, Request};
 use crate::exchange::ModelCall;
 use crate::fault::Fault;
+use crate::habits::{Change, Sent};
 use crate::http;
+use crate::images;
 use crate::timeouts::Watch;
 
 /// How many parts one call may leave out, one after the other.
@@ -41,6 +43,15 @@ pub(crate) async fn ask(
             Err(fault) => fault,
         };
         let refusal = fault.refusal.as_deref();
+        if !prompt.images.is_empty()
+            && habits.takes(Sent::Images)
+            && refusal.is_some_and(images::is_refused)
+        {
+            // The person is told, instead of answered without what was sent.
+            endpoint.change(&prompt.model, Change::Without(Sent::Images));
+            let code = FaultCode::ImagesRefused;
+            return Err(Fault { code, ..fault });
+        }
         let change = refusal.and_then(|refusal| habits.change(refusal, prompt, &body));
         let Some(change) = change.filter(|_| changes < MAX_CHANGES) else {
             return Err(fault);

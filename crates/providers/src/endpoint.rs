@@ -266,6 +266,7 @@ impl Endpoint {
                 Some(locale::provider::check_network(self.spec.base_url_var()))
             }
             FaultCode::BadResponse => Some(locale::provider::check_server().to_owned()),
+            FaultCode::ImagesRefused => Some(locale::provider::send_text().to_owned()),
             FaultCode::ModelNotFound => Some(locale::provider::asked_for(locale::quoted(model))),
             FaultCode::ProviderTimeout
             | FaultCode::ProviderRateLimited

@@ -61,7 +61,11 @@ fn status(message: &Message) -> Option<&'static str> {
             Status::Cancelled => "cancelled",
             Status::Unknown => "unknown",
         }),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+        Part::Text { .. }
+        | Part::Reasoning { .. }
+        | Part::Call(_)
+        | Part::Data { .. }
+        | Part::Image { .. } => None,
     })
 }
 
@@ -130,6 +134,7 @@ mod tests {
             messages,
             max_tokens: 1,
             temperature: 0.0,
+            images: std::collections::BTreeMap::new(),
         };
         match answer(&prompt).into_iter().nth_back(1) {
             Some(ProviderEvent::TextDelta(text)) => text,

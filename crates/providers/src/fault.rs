@@ -144,6 +144,7 @@ fn code(said: &ServerError, status: u16) -> FaultCode {
 
 /// What servers say with a status of 500 about a request that they will never take.
 const CONTENT: &[&str] = &[
+    "image input is not supported",
     "json.exception",
     "tool call arguments",
     "failed to parse messages",
@@ -198,7 +199,9 @@ fn meaning(code: FaultCode) -> &'static str {
         FaultCode::ProviderAuth => locale::provider::key_refused(),
         FaultCode::ProviderTimeout => locale::provider::late(),
         FaultCode::ProviderRateLimited => locale::provider::too_many_requests(),
-        FaultCode::ProviderRejected => locale::provider::request_refused(),
+        FaultCode::ProviderRejected | FaultCode::ImagesRefused => {
+            locale::provider::request_refused()
+        }
         FaultCode::ContextFull => locale::provider::prompt_too_long(),
         FaultCode::ModelNotFound => locale::provider::model_unknown(),
         FaultCode::BadResponse => locale::provider::redirected(),

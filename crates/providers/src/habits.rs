@@ -20,6 +20,7 @@ pub(crate) enum Sent {
     ReturnProgress,
     CacheControl,
     Tools,
+    Images,
 }
 
 impl Sent {
@@ -41,6 +42,7 @@ impl Sent {
             Self::ReturnProgress => "return_progress",
             Self::CacheControl => "cache_control",
             Self::Tools => "tools",
+            Self::Images => "images",
         }
     }
 }

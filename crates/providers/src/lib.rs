@@ -31,6 +31,7 @@ mod fingerprint;
 mod frames;
 mod habits;
 mod http;
+mod images;
 mod json;
 mod marks;
 mod proxy;

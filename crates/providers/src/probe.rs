@@ -59,6 +59,8 @@ pub struct LocalModel {
     pub provider: &'static str,
     /// Whether it can call tools; `None` if its server does not say.
     pub tools: Option<bool>,
+    /// Whether it takes images; `None` if its server does not say.
+    pub images: Option<bool>,
     /// Whether it is in memory already, so that it answers soon.
     pub is_loaded: bool,
     /// How many tokens its window holds; `None` if its server does not say.

@@ -2,6 +2,7 @@
 
 mod choice;
 mod idle;
+mod images;
 mod lists;
 mod overview;
 mod probing;
@@ -61,6 +62,8 @@ pub struct ProviderConfig {
     pub demo: DemoUse,
     /// How many tokens the models of a provider hold, by its name in [`SPECS`], where a person knows.
     pub windows: BTreeMap<String, u64>,
+    /// Whether the models of a provider take images, by its name in [`SPECS`], where a person knows.
+    pub images: BTreeMap<String, bool>,
     /// How long a model's server may take.
     pub timeouts: Timeouts,
     /// Connections without a request that are kept open for each host, at most; they are closed
@@ -82,6 +85,7 @@ impl Default for ProviderConfig {
             probing: Probing::default(),
             demo: DemoUse::default(),
             windows: BTreeMap::new(),
+            images: BTreeMap::new(),
             timeouts: Timeouts::default(),
             max_idle: 32,
             proxies: ProxyConfig::default(),
@@ -373,6 +377,7 @@ impl Registry {
             route: spec.name.to_owned(),
             kind: ModelKind::Demo,
             window: None,
+            is_blind: true,
             provider: self.make(spec)?.provider,
         })
     }
@@ -418,6 +423,7 @@ impl Models for Registry {
             route,
             kind: self.kind(spec),
             window: self.window(spec, listed.as_ref()),
+            is_blind: self.takes_images(spec, &endpoint_name) == Some(false),
             provider: made.provider,
             endpoint_name,
         })
@@ -429,6 +435,10 @@ impl Models for Registry {
             return Ok(());
         }
         self.row_of(name).map(drop)
+    }
+
+    fn with_images(&self, name: &str) -> Vec<String> {
+        self.seeing(name)
     }
 
     fn price(&self, name: &str) -> Option<samovar_core::Price> {
@@ -466,6 +476,7 @@ fn external() -> Model {
         route: EXTERNAL.to_owned(),
         kind: ModelKind::Demo,
         window: None,
+        is_blind: true,
         provider: Arc::new(External),
     }
 }

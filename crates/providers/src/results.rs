@@ -14,7 +14,11 @@ pub(crate) fn outcomes(messages: &[Arc<Message>]) -> HashMap<&CallId, &Outcome> 
     let parts = messages.iter().flat_map(|message| &message.parts);
     let outcomes = parts.filter_map(|part| match part {
         Part::Outcome { call, outcome, .. } => Some((call, outcome)),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+        Part::Text { .. }
+        | Part::Reasoning { .. }
+        | Part::Call(_)
+        | Part::Data { .. }
+        | Part::Image { .. } => None,
     });
     outcomes.collect()
 }

@@ -43,6 +43,9 @@ pub struct ProviderSpec {
     pub skip_prefix: &'static [&'static str],
     /// What single models want; the first row whose pattern fits counts.
     pub model_overrides: &'static [ModelOverride],
+    /// Whether its models take images: whole words of their names in lower case, or `*` for all; the
+    /// first that fits counts.
+    pub images: &'static [(&'static str, bool)],
     /// What sets its endpoint apart from others of its dialect.
     pub quirks: &'static [Quirk],
     /// How it lists the models that it has.
@@ -157,6 +160,12 @@ impl ProviderSpec {
             .iter()
             .find(fits)
             .unwrap_or(&NO_OVERRIDE)
+    }
+
+    /// Whether one of its models takes images; `None` if that is not known.
+    pub fn takes_images(&self, model: &str) -> Option<bool> {
+        let fits = |(word, _): &&(&str, bool)| *word == "*" || has_word(model, word);
+        self.images.iter().find(fits).map(|(_, takes)| *takes)
     }
 
     /// What the model that its endpoint calls `model` costs, if its list says so.

@@ -53,6 +53,8 @@ pub(crate) struct Call<S> {
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST` or a `PUT`.
     pub(crate) body: Bytes,
+    /// The most bytes of a body, without what its route takes more.
+    pub(crate) max_body_bytes: usize,
     /// The WebSocket upgrade, if the request asked for one; a route that serves one takes it.
     pub(crate) upgrade: Option<Upgrade>,
 }
@@ -85,6 +87,7 @@ impl<S> Call<S> {
             ping_every: self.ping_every,
             query: self.query,
             body: self.body,
+            max_body_bytes: self.max_body_bytes,
             upgrade: self.upgrade,
         }
     }

@@ -204,6 +204,7 @@ impl Opening {
         let ports = Ports {
             journal: stores.journal.clone(),
             history: stores.history.clone(),
+            blobs: stores.blobs.clone(),
             models: self.shared.api.registry.clone(),
             toolbox,
             agents: definitions.catalogue().clone(),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use samovar_core::blob::MemoryBlobs;
 use samovar_core::relay::RelayRole;
 use samovar_core::{Code, Error, Models};
 use samovar_engine::{Engine, Ports, Recovery, Settings};
@@ -218,6 +219,7 @@ pub async fn memory_engine(
     let ports = Ports {
         journal: Arc::new(()),
         history: Arc::new(()),
+        blobs: Arc::new(MemoryBlobs::default()),
         models,
         toolbox: Arc::default(),
         agents: Arc::new(()),

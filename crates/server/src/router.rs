@@ -268,6 +268,7 @@ async fn answer(
     let call = Call {
         engine: shared.engine.clone(),
         ping_every: shared.ping_every,
+        max_body_bytes: shared.max_body_bytes,
         state: shared,
         by,
         segments,

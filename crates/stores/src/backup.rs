@@ -1,8 +1,9 @@
-//! A backup of a data directory in use, as a folder: the history, the journal, the audit, and a list
-//! of them with their checksums.
+//! A backup of a data directory in use, as a folder: the history, the journal, the audit, the blobs,
+//! and a list of them with their checksums.
 //!
 //! Nothing is removed from the journal meanwhile, and the history is copied first: what its copy
-//! lacks is in the journal's copy, and the audit's copy has the head that it stores. Tokens, logs
+//! lacks is in the journal's copy, the audit's copy has the head that it stores, and the blobs that
+//! their messages name are there when they are copied last. Tokens, logs
 //! and the address of a running server are left out: a backup shows the conversations and gives no
 //! access to a server.
 
@@ -25,12 +26,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::audit::AuditLog;
+use crate::blobs::FileBlobs;
 use crate::data_dir::{AUDIT, DataDir, make_new, sync_dir};
 use crate::disk::blocking;
 use crate::history::SqliteHistory;
 use crate::journal::LmdbJournal;
 
-use files::{BackupFile, Manifest};
+use files::{BackupFile, BlobSum, Manifest};
 pub(crate) use restore::is_waiting;
 use restore::stage;
 pub use restore::{Replace, RestoreReport, finish, restore};
@@ -56,6 +58,7 @@ pub struct Backups {
     journal: Arc<LmdbJournal>,
     history: Arc<SqliteHistory>,
     audit: Arc<AuditLog>,
+    blobs: Arc<FileBlobs>,
     /// Taken while one is made, and for good once one is to be put back.
     one: Arc<Semaphore>,
     /// Work that continues after its caller has gone.
@@ -95,12 +98,14 @@ impl Backups {
     pub(crate) fn new(
         dir: DataDir,
         (journal, history, audit): (Arc<LmdbJournal>, Arc<SqliteHistory>, Arc<AuditLog>),
+        blobs: Arc<FileBlobs>,
     ) -> Self {
         Self {
             dir,
             journal,
             history,
             audit,
+            blobs,
             one: Arc::new(Semaphore::new(1)),
             tasks: TaskTracker::new(),
         }
@@ -194,10 +199,14 @@ impl Backups {
     }
 
     async fn fill(&self, part: &Path) -> Result<Manifest, Broken> {
-        let pause = self.journal.pause_removal();
+        let pause = (
+            self.journal.pause_removal(),
+            self.blobs.pause_removal().await,
+        );
         self.history.copy_to(&part.join(HISTORY)).await?;
         let (journal, folder) = (self.journal.clone(), part.join(JOURNAL));
         blocking(move || journal.copy_to(&folder)).await?;
+        self.blobs.copy_to(part).await?;
         drop(pause);
         self.audit.copy_to(part.join(AUDIT)).await?;
         let (part, epoch) = (part.to_owned(), self.journal.epoch().0);
@@ -206,7 +215,8 @@ impl Backups {
             let list = |name: &str| BackupFile::of(&part, name);
             let files = [HISTORY, JOURNAL_FILE, AUDIT].map(list).into_iter();
             let files = files.collect::<io::Result<_>>().map_err(from_io)?;
-            let manifest = Manifest::new(now, epoch, files);
+            let blobs = BlobSum::of(&part).map_err(from_io)?;
+            let manifest = Manifest::new(now, epoch, files).with_blobs(blobs);
             manifest.write(&part).map_err(from_io)?;
             Ok(manifest)
         })

@@ -7,6 +7,7 @@
 
 mod agents;
 mod audit_head;
+mod blobs;
 mod checksum;
 mod deep;
 mod failure;
@@ -24,6 +25,7 @@ mod turns;
 mod whole;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,7 +33,9 @@ use samovar_core::history::{
     Hits, LastTurn, MessageQuery, MessageRow, Projection, SearchQuery, SessionQuery, SessionRow,
     Totals, TurnQuery, TurnRow,
 };
-use samovar_core::{Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId, Usage};
+use samovar_core::{
+    BlobHash, Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId, Usage,
+};
 use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
@@ -174,6 +178,10 @@ impl History for SqliteHistory {
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
         Box::pin(async move { Ok(reader::totals(&self.readers, &*self.damages).await?) })
+    }
+
+    fn blobs(&self) -> Future<'_, Result<BTreeSet<BlobHash>, Broken>> {
+        Box::pin(async move { Ok(blobs::named(&self.readers).await?) })
     }
 
     fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {

@@ -12,6 +12,7 @@
 
 pub mod audit;
 pub mod backup;
+mod blobs;
 pub mod codec;
 pub mod damage;
 mod data_dir;

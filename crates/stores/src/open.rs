@@ -12,11 +12,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::{
-    AgentRows, Broken, DamagedPart, Damages, Durability, History, Journal, failpoint,
+    AgentRows, Blobs, Broken, DamagedPart, Damages, Durability, History, Journal, failpoint,
 };
 
 use crate::audit::{AuditLog, Heads, Origin};
 use crate::backup::{self, Backups};
+use crate::blobs::FileBlobs;
 use crate::damage::Reports;
 use crate::data_dir::{DataDir, HISTORY, LOCK};
 use crate::disk::{Disk, blocking};
@@ -46,6 +47,8 @@ pub struct Stores {
     pub journal: Arc<dyn Journal>,
     /// The cold store.
     pub history: Arc<dyn History>,
+    /// The bytes that messages name by their hash.
+    pub blobs: Arc<dyn Blobs>,
     /// The definitions of agents that clients made, in the file of the history.
     pub agents: Arc<dyn AgentRows>,
     /// The audit.
@@ -170,6 +173,7 @@ impl Opener {
             // At once, so that no later start finds again what this one has recorded.
             told_later(history.sync().await);
         }
+        let blobs = Arc::new(FileBlobs::open(&disk));
         let parts = (lmdb.clone(), history.clone(), audit.clone());
         Ok(Stores {
             journal: lmdb.clone(),
@@ -177,7 +181,8 @@ impl Opener {
             agents: history,
             audit,
             disk,
-            backups: Arc::new(Backups::new(dir, parts)),
+            backups: Arc::new(Backups::new(dir, parts, blobs.clone())),
+            blobs,
             lmdb,
             reports: self.options.reports,
             run: Mutex::new(self.run),

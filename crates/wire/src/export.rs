@@ -279,6 +279,7 @@ fn is_whole(message: &Message) -> bool {
         Part::Outcome { .. } => message.role == Role::Tool,
         Part::Call(_) | Part::Reasoning { .. } => message.role == Role::Assistant,
         Part::Text { .. } | Part::Data { .. } => message.role != Role::Tool,
+        Part::Image { .. } => message.role == Role::User,
     };
     message.parts.iter().all(fits) && (message.role != Role::Tool || message.parts.len() == 1)
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use samovar_core::blob::MemoryBlobs;
 use samovar_core::history::Projection;
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{Broken, Event, Future, History, Journal, Millis, Seq, SessionId, Usage};
@@ -46,6 +47,7 @@ pub struct Disk(Arc<Stores>);
 struct Stores {
     journal: Arc<dyn Journal>,
     history: MemoryHistory,
+    blobs: Arc<MemoryBlobs>,
     full_journal: Full,
     full_history: Full,
     damaged: Mutex<Option<SessionId>>,
@@ -70,6 +72,7 @@ impl Disk {
         Self(Arc::new(Stores {
             journal,
             history: MemoryHistory::default(),
+            blobs: Arc::default(),
             full_journal: Full::default(),
             full_history: Full::default(),
             damaged: Mutex::default(),
@@ -102,6 +105,11 @@ impl Disk {
         let was_closed = self.0.was_closed.swap(false, Ordering::SeqCst);
         let stores = self.0.clone();
         Arc::new(Over(OnDisk { stores, was_closed }))
+    }
+
+    /// The blobs.
+    pub fn blobs(&self) -> Arc<MemoryBlobs> {
+        self.0.blobs.clone()
     }
 
     /// The history.

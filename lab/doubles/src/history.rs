@@ -2,6 +2,7 @@
 //! contract in `crates/stores/tests/it/history`.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::history::{
@@ -9,8 +10,8 @@ use samovar_core::history::{
     SessionQuery, SessionRow, Speakers, Totals, TurnQuery, TurnRow,
 };
 use samovar_core::{
-    AgentPath, Bill, Broken, Budget, CallId, FinishReason, Future, History, Message, MessageId,
-    Millis, Seq, SessionId, Title, TurnId, Usage,
+    AgentPath, Bill, BlobHash, Broken, Budget, CallId, FinishReason, Future, History, Message,
+    MessageId, Millis, Seq, SessionId, Title, TurnId, Usage,
 };
 
 mod search;
@@ -457,6 +458,13 @@ impl History for MemoryHistory {
             ..Totals::default()
         };
         done(sessions.iter().fold(in_memory, sum))
+    }
+
+    fn blobs(&self) -> Future<'_, Result<BTreeSet<BlobHash>, Broken>> {
+        let sessions = self.lock();
+        let put = sessions.iter().flat_map(|session| &session.messages);
+        let blobs = put.flat_map(|put| put.message.blobs()).cloned();
+        done(blobs.collect())
     }
 
     fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {

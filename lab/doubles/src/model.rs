@@ -1,6 +1,7 @@
 //! A model that answers by a script, without a socket.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -219,6 +220,8 @@ struct Script {
     /// Where names lead that are not their own, the newest last.
     led: Mutex<Vec<(String, String)>>,
     price: Mutex<Option<Price>>,
+    /// Whether it takes no images.
+    is_blind: AtomicBool,
 }
 
 impl ScriptedModel {
@@ -283,6 +286,11 @@ impl ScriptedModel {
         led.push((name.to_owned(), to.to_owned()));
     }
 
+    /// Takes no images from now on.
+    pub fn is_blind(&self) {
+        self.0.is_blind.store(true, Ordering::Relaxed);
+    }
+
     /// What all names cost from now on.
     pub fn costs(&self, price: Price) {
         let own = self.0.price.lock();
@@ -314,6 +322,7 @@ impl Models for ScriptedModel {
         let name = route.rsplit_once('/').map_or(route, |(_, name)| name);
         Ok(Model {
             window: None,
+            is_blind: self.0.is_blind.load(Ordering::Relaxed),
             name: name.to_owned(),
             endpoint_name: route.to_owned(),
             route: route.to_owned(),

@@ -1,5 +1,6 @@
 //! A store over another one: a test overrides single methods, the rest pass through.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use samovar_core::history::{
 };
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
-    Broken, Epoch, Event, Future, History, Journal, MessageId, Millis, Seq, SessionId, TurnId,
-    Usage,
+    BlobHash, Broken, Epoch, Event, Future, History, Journal, MessageId, Millis, Seq, SessionId,
+    TurnId, Usage,
 };
 
 /// The store that a test laid over another one.
@@ -144,6 +145,10 @@ pub trait OverHistory: Send + Sync {
 impl<T: OverHistory> History for Over<T> {
     fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
         self.0.project(projections)
+    }
+
+    fn blobs(&self) -> Future<'_, Result<BTreeSet<BlobHash>, Broken>> {
+        self.0.history().blobs()
     }
 
     fn sync(&self) -> Future<'_, Result<(), Broken>> {

@@ -65,5 +65,6 @@ pub fn prompt(model: &str, messages: impl IntoIterator<Item = Message>) -> Promp
         messages: messages.into_iter().map(Arc::new).collect(),
         max_tokens: 4096,
         temperature: 0.7,
+        images: std::collections::BTreeMap::new(),
     }
 }

@@ -20,6 +20,7 @@ async fn agent(world: &World, chat: &Chat) -> AdaptiveAgent {
     let ports = Ports {
         journal: Arc::new(()),
         history: Arc::new(()),
+        blobs: Arc::new(samovar_core::blob::MemoryBlobs::default()),
         models: Arc::new(world.model.clone()),
         toolbox: Arc::default(),
         agents: Arc::new(()),

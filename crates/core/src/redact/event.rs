@@ -193,6 +193,7 @@ impl Redactor {
             }
             Part::Outcome { outcome, .. } => self.redact_outcome(outcome),
             Part::Data { data, .. } => self.redact_value(data),
+            Part::Image { .. } => {}
         }
     }
 

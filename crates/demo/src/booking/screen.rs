@@ -152,7 +152,7 @@ fn text_of(part: &Part) -> Option<&str> {
     match part {
         Part::Text { text } => Some(text),
         Part::Outcome { outcome, .. } => Some(&outcome.text),
-        Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+        Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } | Part::Image { .. } => None,
     }
 }
 

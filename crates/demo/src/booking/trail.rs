@@ -48,7 +48,7 @@ impl<'a> Trail<'a> {
                     }
                 }
                 Part::Text { text } => trail.texts.push(text),
-                Part::Reasoning { .. } | Part::Data { .. } => {}
+                Part::Reasoning { .. } | Part::Data { .. } | Part::Image { .. } => {}
             }
         }
         trail

@@ -86,6 +86,7 @@ pub(crate) fn prompt(tools: &[&str], messages: Vec<Arc<Message>>) -> Prompt {
         messages,
         max_tokens: 4_096,
         temperature: 0.0,
+        images: std::collections::BTreeMap::new(),
     }
 }
 

@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use samovar_core::{CallId, MessageId, Millis, Outcome, ToolCall};
+use samovar_core::image::ImageType;
+use samovar_core::{BlobHash, CallId, MessageId, Millis, Outcome, ToolCall};
 use serde_json::json;
 
 use super::*;
@@ -257,6 +258,52 @@ fn what_is_left_out_stays_left_out_while_a_turn_grows() {
     );
 }
 
+/// A message of the user with an image of so many bytes.
+fn picture(number: usize, bytes: u64) -> Arc<Message> {
+    let image = Part::Image {
+        blob: BlobHash::of(&[]),
+        media_type: ImageType::Png,
+        width: 1000,
+        height: 750,
+        bytes,
+    };
+    message(number, Role::User, vec![Part::text("look"), image])
+}
+
+// proves AS-30
+#[test]
+fn images_leave_before_any_text_oldest_first() {
+    const MIB: u64 = 1 << 20;
+    let all = vec![
+        picture(0, 8 * MIB),
+        picture(1, 7 * MIB),
+        picture(2, 7 * MIB),
+    ];
+    let limit = |tokens| Some(ContextLimit::new("m", tokens));
+    for (limit, images, wanted) in [
+        (None, Images::Shown, [false, true, true]),
+        (None, Images::Described, [false; 3]),
+        (limit(1900), Images::Shown, [false, false, true]),
+        (limit(400), Images::Shown, [false; 3]),
+    ] {
+        let transcript = Transcript::new(0, all.clone(), vec![0, 1, 2], None);
+        let shown = transcript.show_in(prompt(Vec::new(), 10), limit.as_ref(), None, images);
+
+        let has = |message: &Arc<Message>| message.blobs().count() == 1;
+        let texts: Vec<_> = shown
+            .messages
+            .iter()
+            .map(|message| message.text())
+            .collect();
+        let shown: Vec<_> = shown.messages.iter().map(has).collect();
+        assert_eq!(shown, wanted, "{texts:?}");
+        for (text, is_shown) in texts.iter().zip(wanted) {
+            assert!(text.starts_with("look"), "{text}");
+            assert_eq!(text.contains("An image of 1000 × 750 pixels"), !is_shown);
+        }
+    }
+}
+
 fn prompt(messages: Vec<Arc<Message>>, max_tokens: u32) -> Prompt {
     Prompt {
         model: "m".to_owned(),
@@ -265,6 +312,7 @@ fn prompt(messages: Vec<Arc<Message>>, max_tokens: u32) -> Prompt {
         messages,
         max_tokens,
         temperature: 0.7,
+        images: std::collections::BTreeMap::new(),
     }
 }
 
@@ -326,7 +374,12 @@ fn a_server_that_counts_what_is_reserved_for_the_answer_is_asked_for_less() {
     for (window, is_named) in [(2048, true), (4096, true), (2048, false), (4096, false)] {
         let mut limit = None;
         let refusals = (0..9).find(|_| {
-            let prompt = transcript.show_in(prompt(Vec::new(), 4096), limit.as_ref(), None);
+            let prompt = transcript.show_in(
+                prompt(Vec::new(), 4096),
+                limit.as_ref(),
+                None,
+                Images::Shown,
+            );
             let used = size(&prompt) * 3 / 4 + u64::from(prompt.max_tokens);
             let named = ContextNumbers {
                 used: Some(used),
@@ -446,7 +499,8 @@ fn one_table_of_numbers_does_not_shrink_the_window_for_the_prose_after_it() {
             400,
         );
         let prompt = loop {
-            let prompt = transcript.show_in(prompt(Vec::new(), 512), Some(&limit), None);
+            let prompt =
+                transcript.show_in(prompt(Vec::new(), 512), Some(&limit), None, Images::Shown);
             if real(&prompt) + 512 <= 8192 {
                 break prompt;
             }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use samovar_core::command::Post;
-use samovar_core::{Accepted, Action, Command, Error, MessageId, SessionId};
+use samovar_core::{Accepted, Action, Command, Error, Image, MessageId, SessionId};
 use tokio::sync::oneshot;
 
 use super::stopping;
@@ -41,12 +41,14 @@ impl Copies {
         let Action::Post(Post {
             message: Some(id),
             text,
+            images,
             ..
         }) = &command.action
         else {
             return send(command)?.await.unwrap_or_else(|_| Err(stopping()));
         };
-        let content = self.hasher.hash_one(text);
+        let hashes: Vec<_> = images.iter().map(Image::hash).collect();
+        let content = self.hasher.hash_one((text, hashes));
         let key = (command.session.clone(), id.clone());
         let waiting = match self.lock().entry(key.clone()) {
             Entry::Occupied(mut first) if first.get().content == content => {

@@ -51,6 +51,8 @@ impl Engine {
     /// store's refusal.
     pub async fn fork(&self, by: Sender, fork: Fork) -> Result<SessionId, Error> {
         let is_whole = fork.last.is_none();
+        // The copies name the blobs of the messages that may be deleted meanwhile.
+        let naming = self.parts.blobs.naming().await;
         let copy = self.to_copy(&fork.session, fork.last).await?;
         let now = self.parts.clock.now();
         let mut copy = copying::forked(copy, self.parts.ids.as_ref(), now);
@@ -72,7 +74,9 @@ impl Engine {
             session,
             action,
         };
-        match self.submit(command).await {
+        let submitted = self.submit(command).await;
+        naming.named();
+        match submitted {
             Err(refused) if refused.code == Code::SessionConflict => {
                 // Asked again, it is the same fork.
                 let known = self.session(&into).await?;

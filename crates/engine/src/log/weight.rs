@@ -88,6 +88,7 @@ fn of_part(part: &Part) -> usize {
             outcome.text.len() + outcome.data.as_ref().map_or(0, of_value)
         }
         Part::Data { data, .. } => of_value(data),
+        Part::Image { blob, .. } => blob.as_str().len(),
     };
     size_of::<Part>() + HEAP_BLOCK + inside
 }

@@ -158,7 +158,8 @@ impl Runner {
     }
 
     async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
-        let prompt = self.prompt(max_tokens);
+        let mut prompt = self.prompt(max_tokens);
+        self.parts.read_images(&mut prompt).await?;
         let is_known = self.transcript.limit(&self.model.name).is_some();
         self.asked = is_known.then(|| context::size(&prompt));
         let mut stream = self.model.provider.stream(prompt);

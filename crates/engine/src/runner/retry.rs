@@ -290,6 +290,7 @@ fn may_pass(code: FaultCode) -> bool {
         FaultCode::ProviderAuth
         | FaultCode::ProviderRejected
         | FaultCode::ContextFull
+        | FaultCode::ImagesRefused
         | FaultCode::ModelNotFound
         | FaultCode::UnusableModel
         | FaultCode::UnusableAgent

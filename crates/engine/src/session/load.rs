@@ -454,6 +454,7 @@ pub(super) fn fault_message(code: FaultCode) -> &'static str {
         | FaultCode::ProviderError
         | FaultCode::ProviderRejected
         | FaultCode::ContextFull
+        | FaultCode::ImagesRefused
         | FaultCode::ModelNotFound
         | FaultCode::StreamCut
         | FaultCode::BadResponse

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Action, Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Kind, Message,
-    MessageId, Model, Part, Role, Sender, Situation,
+    Action, Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Image, Kind,
+    Message, MessageId, Model, Part, Role, Sender, Situation,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -185,12 +185,19 @@ impl Parts {
     }
 
     /// The message that a person sends.
-    pub(super) fn user_message(&self, id: Option<MessageId>, text: Text) -> Message {
+    pub(super) fn user_message(
+        &self,
+        id: Option<MessageId>,
+        text: Text,
+        images: &[Image],
+    ) -> Message {
+        let text = Part::text(text.into_string());
+        let images = images.iter().map(Image::part);
         let fresh = || MessageId::fresh(self.ids.as_ref());
         Message::new(
             id.unwrap_or_else(fresh),
             Role::User,
-            vec![Part::text(text.into_string())],
+            [text].into_iter().chain(images).collect(),
             self.clock.now(),
         )
     }

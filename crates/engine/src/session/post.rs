@@ -14,9 +14,11 @@ use samovar_locale as locale;
 use tokio::sync::mpsc;
 
 use super::own::is_told;
+use super::resent::Content;
 use super::turns::{ContinueWhen, Due, Live, LiveState};
 use super::waking::waking;
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
+use crate::blobs::Naming;
 use crate::budget::Purse;
 use crate::delegation;
 use crate::keep::About;
@@ -64,7 +66,7 @@ impl Mailbox {
         let Some(id) = post.message.clone() else {
             return self.accept(post).await;
         };
-        if let Some(again) = self.known(&id, post.text.as_str()).await? {
+        if let Some(again) = self.known(&id, &Content::of_post(&post)).await? {
             return Ok(again);
         }
         let accepted = self.accept(post).await;
@@ -85,7 +87,12 @@ impl Mailbox {
         open.check(post.delivery, max_queue)?;
         let situation = self.parts.situation(&post)?;
         let turn = TurnId::fresh(self.parts.ids.as_ref());
-        let message = Arc::new(self.parts.user_message(post.message, post.text));
+        // They are removed again unless their message is kept.
+        let naming = self.parts.keep_images(&model, &post.images).await?;
+        let message = Arc::new(
+            self.parts
+                .user_message(post.message, post.text, &post.images),
+        );
         let (bounds, entry) = (post.bounds, open.entry(post.delivery));
         let finished = Kind::MessageFinished {
             message: Message::clone(&message),
@@ -113,6 +120,7 @@ impl Mailbox {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
         let kept = open.keep(drafts, None).await.map_err(refusal)?;
+        naming.map(Naming::named).unwrap_or_default();
         let first = kept.first().map(|event| Seq(event.seq.0 - 1));
         let after = first.unwrap_or_default();
         let posted = Accepted::Posted {

@@ -5,8 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::sync::Arc;
 
+use samovar_core::command::Post;
 use samovar_core::history::MessageRow;
-use samovar_core::{Accepted, Code, Error, Message, MessageId, Role, Seq, TurnId, planted};
+use samovar_core::{
+    Accepted, BlobHash, Code, Error, Image, Message, MessageId, Role, Seq, TurnId, planted,
+};
 use samovar_locale as locale;
 use sha2::{Digest, Sha256};
 
@@ -26,7 +29,7 @@ impl Mailbox {
     pub(super) async fn known(
         &mut self,
         id: &MessageId,
-        text: &str,
+        content: &Content,
     ) -> Result<Option<Accepted>, Error> {
         let Some(open) = &mut self.open else {
             return Ok(None);
@@ -36,7 +39,7 @@ impl Mailbox {
         });
         open.note_joined();
         if let Some(recent) = open.recent.recall(id) {
-            if !recent.says(text) {
+            if recent.content != *content {
                 return Err(another_content(id));
             }
             let (turn, after) = (recent.turn.clone(), recent.after);
@@ -48,7 +51,7 @@ impl Mailbox {
             }));
         }
         match self.find_or_claim(id).await? {
-            Some(row) => self.join(id, &row, text).await.map(Some),
+            Some(row) => self.join(id, &row, content).await.map(Some),
             None => Ok(None),
         }
     }
@@ -103,14 +106,19 @@ impl Mailbox {
     }
 
     /// Joins the turn of a message that the history has.
-    async fn join(&self, id: &MessageId, row: &MessageRow, text: &str) -> Result<Accepted, Error> {
+    async fn join(
+        &self,
+        id: &MessageId,
+        row: &MessageRow,
+        content: &Content,
+    ) -> Result<Accepted, Error> {
         if row.session != self.id {
             return Err(another_session(id));
         }
         let Some(turn) = row.turn.clone().filter(|_| row.message.role == Role::User) else {
             return Err(conflict(locale::message::already_kept(shown(id))));
         };
-        if row.message.text() != text {
+        if Content::of_message(&row.message) != *content {
             return Err(another_content(id));
         }
         let first = self.parts.history.turn_from(&self.id, &turn).await;
@@ -148,7 +156,7 @@ pub(super) struct Recent {
 /// An accepted message: a copy that is sent again joins its turn.
 pub(super) struct ResentMessage {
     id: MessageId,
-    content: [u8; 32],
+    content: Content,
     pub(super) turn: TurnId,
     /// The position in front of the message.
     pub(super) after: Seq,
@@ -178,7 +186,7 @@ impl Recent {
         if self.seen.len() == MAX_RECENT {
             self.seen.pop_front();
         }
-        let content = digest(&message.text());
+        let content = Content::of_message(message);
         let id = message.id.clone();
         self.seen.push_back(ResentMessage {
             id,
@@ -206,12 +214,25 @@ impl Recent {
     }
 }
 
-impl ResentMessage {
-    pub(super) fn says(&self, text: &str) -> bool {
-        self.content == digest(text)
-    }
-}
+/// The hash of a message's text and of its images' hashes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Content([u8; 32]);
 
-fn digest(text: &str) -> [u8; 32] {
-    Sha256::digest(text.as_bytes()).into()
+impl Content {
+    pub(super) fn of_post(post: &Post) -> Self {
+        Self::of(post.text.as_str(), post.images.iter().map(Image::hash))
+    }
+
+    fn of_message(message: &Message) -> Self {
+        Self::of(&message.text(), message.blobs())
+    }
+
+    fn of<'a>(text: &str, blobs: impl Iterator<Item = &'a BlobHash>) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(Sha256::digest(text.as_bytes()));
+        for blob in blobs {
+            hash.update(blob.as_str());
+        }
+        Self(hash.finalize().into())
+    }
 }

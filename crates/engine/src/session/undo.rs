@@ -187,7 +187,11 @@ fn closed(part: &Part) -> Option<ClosedCall> {
             status: outcome.status,
             data: outcome.data.clone(),
         }),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+        Part::Text { .. }
+        | Part::Reasoning { .. }
+        | Part::Call(_)
+        | Part::Data { .. }
+        | Part::Image { .. } => None,
     }
 }
 

@@ -177,6 +177,7 @@ impl Machine {
         let ports = Ports {
             journal: Arc::new(Over(MortalJournal(journal, life.clone()))),
             history: Arc::new(Over(MortalHistory(history, life.clone()))),
+            blobs: Arc::new(samovar_core::blob::MemoryBlobs::default()),
             models: Arc::new(outside.model()),
             toolbox: Arc::new(toolbox),
             agents: Arc::new(Definitions),

@@ -152,6 +152,7 @@ impl Rig {
         let ports = Ports {
             journal: disk.boot().await,
             history: disk.history(),
+            blobs: disk.blobs(),
             models: Arc::new(world.model.clone()),
             toolbox: Arc::new(toolbox),
             agents: match &agents {

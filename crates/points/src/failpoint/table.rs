@@ -143,6 +143,9 @@ pub const POINTS: &[Point] = points! {
     Relay "relay.study.started": "a study's file and its marker are there, and its creator has no reply";
     Relay "relay.study.ended": "a study's last row is written and its marker gone, and the caller has no reply";
     Care "history.index.before": "words of old messages are about to be committed to the index";
+    Run "blob.put.before": "an image is written, and has no name";
+    Run "blob.put.after": "the image is kept, its message is not";
+    Run "blob.remove.after": "a blob that no message names is removed, others may be there";
     Care "history.migrate.before": "a step of a migration is done, and about to be committed";
     Care "aside.move.after": "one of several names is moved, to be out of the way or to its place";
     Care "stores.plan.after": "it is noted that stores are made or stamped, and none is";

@@ -14,6 +14,11 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Cache>,
     },
+    Image {
+        source: ImageSource,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<Cache>,
+    },
     Thinking {
         thinking: &'a str,
         signature: &'a str,
@@ -36,6 +41,14 @@ pub(super) enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<Cache>,
     },
+}
+
+/// An image that stands in the request itself.
+#[derive(Serialize)]
+pub(super) struct ImageSource {
+    r#type: &'static str,
+    media_type: &'static str,
+    data: String,
 }
 
 /// The arguments of a call, always an object.
@@ -66,6 +79,18 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// An image in base64.
+    pub(super) fn image(media_type: &'static str, data: String) -> Self {
+        Self::Image {
+            source: ImageSource {
+                r#type: "base64",
+                media_type,
+                data,
+            },
+            cache_control: None,
+        }
+    }
+
     /// Whether it is a thought, readable or not.
     pub(super) fn is_thought(&self) -> bool {
         matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
@@ -74,7 +99,9 @@ impl<'a> Block<'a> {
     /// Has the provider cache up to here. Thoughts cannot be marked, calls never need to be.
     pub(super) fn mark(&mut self) {
         match self {
-            Self::Text { cache_control, .. } | Self::ToolResult { cache_control, .. } => {
+            Self::Text { cache_control, .. }
+            | Self::Image { cache_control, .. }
+            | Self::ToolResult { cache_control, .. } => {
                 *cache_control = Some(Cache::Ephemeral);
             }
             Self::Thinking { .. } | Self::RedactedThinking { .. } | Self::ToolUse { .. } => {}

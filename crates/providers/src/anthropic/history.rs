@@ -11,6 +11,8 @@ use serde_json::Value;
 use super::block::{Block, Input};
 use super::thought;
 use crate::fingerprint::Fingerprint;
+use crate::habits::Habits;
+use crate::images::{Piece, pieces};
 use crate::results::{NO_RESULT, outcomes};
 use crate::specs::ProviderSpec;
 
@@ -46,10 +48,13 @@ pub(super) enum Speaker {
 pub(super) fn messages<'a>(
     spec: &ProviderSpec,
     prompt: &'a Prompt,
+    habits: &Habits,
     prefix: Fingerprint,
 ) -> serde_json::Result<(Vec<MessageParam<'a>>, Fingerprint)> {
     let mut history = History {
         spec,
+        prompt,
+        habits,
         outcomes: outcomes(&prompt.messages),
         said: Vec::with_capacity(prompt.messages.len()),
         prefix,
@@ -63,6 +68,8 @@ pub(super) fn messages<'a>(
 
 struct History<'a, 's> {
     spec: &'s ProviderSpec,
+    prompt: &'a Prompt,
+    habits: &'s Habits,
     outcomes: HashMap<&'a CallId, &'a Outcome>,
     said: Vec<MessageParam<'a>>,
     /// Of all that was said so far.
@@ -81,17 +88,13 @@ impl<'a> History<'a, '_> {
     }
 
     fn add_user(&mut self, message: &'a Message) -> serde_json::Result<()> {
-        for part in &message.parts {
-            match part {
-                Part::Text { text } => {
-                    if let Some(block) = Block::text(text.as_str()) {
-                        self.say(Speaker::User, block)?;
-                    }
-                }
-                Part::Reasoning { .. }
-                | Part::Call(_)
-                | Part::Outcome { .. }
-                | Part::Data { .. } => {}
+        for piece in pieces(message, self.prompt, self.habits) {
+            let block = match piece {
+                Piece::Text(text) => Block::text(text),
+                Piece::Image { media_type, data } => Some(Block::image(media_type, data)),
+            };
+            if let Some(block) = block {
+                self.say(Speaker::User, block)?;
             }
         }
         Ok(())
@@ -140,7 +143,7 @@ impl<'a> History<'a, '_> {
                     name: name(&call.name),
                     input: input(&call.args),
                 }),
-                Part::Outcome { .. } | Part::Data { .. } => {}
+                Part::Outcome { .. } | Part::Data { .. } | Part::Image { .. } => {}
             }
         }
         // A message that ends in a thought is refused, and an empty one too.

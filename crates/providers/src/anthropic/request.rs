@@ -78,7 +78,7 @@ pub(super) fn write(
     // What one server has signed another one does not know.
     let mut prefix = Fingerprint::of(&endpoint.host());
     serde_json::to_writer(&mut prefix, &(&tools, &system))?;
-    let (mut messages, fingerprint) = messages(spec, prompt, prefix)?;
+    let (mut messages, fingerprint) = messages(spec, prompt, habits, prefix)?;
     if habits.takes(Sent::CacheControl) {
         match (system.last_mut(), tools.last_mut()) {
             (Some(layer), _) => layer.mark(),

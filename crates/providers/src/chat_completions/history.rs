@@ -13,6 +13,7 @@ use super::thoughts::{self, Thoughts};
 use crate::endpoint::Endpoint;
 use crate::fingerprint::Fingerprint;
 use crate::habits::Habits;
+use crate::images::{Piece, pieces};
 use crate::results::{NO_RESULT, outcomes};
 use crate::specs::{ProviderSpec, Quirk};
 use crate::state;
@@ -32,7 +33,7 @@ pub(super) enum MessageParam<'a> {
         content: Cow<'a, str>,
     },
     User {
-        content: Cow<'a, str>,
+        content: Content<'a>,
     },
     Assistant {
         content: Option<Cow<'a, str>>,
@@ -49,6 +50,65 @@ pub(super) enum MessageParam<'a> {
         tool_call_id: Cow<'a, str>,
         content: &'a str,
     },
+}
+
+/// What a user says: text alone, which every server takes, or with images.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<ContentPart<'a>>),
+}
+
+/// A piece of what a user says.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ContentPart<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+pub(super) struct ImageUrl {
+    url: String,
+}
+
+impl<'a> Content<'a> {
+    /// Adds another message of the user.
+    fn push(&mut self, more: Self) {
+        match (&mut *self, more) {
+            (Self::Text(text), Self::Text(more)) => {
+                let text = text.to_mut();
+                text.push_str("\n\n");
+                text.push_str(&more);
+            }
+            (_, more) => {
+                let mut parts = std::mem::replace(self, Self::Parts(Vec::new())).into_parts();
+                parts.extend(more.into_parts());
+                *self = Self::Parts(parts);
+            }
+        }
+    }
+
+    fn into_parts(self) -> Vec<ContentPart<'a>> {
+        match self {
+            Self::Text(text) => vec![ContentPart::Text { text }],
+            Self::Parts(parts) => parts,
+        }
+    }
+}
+
+impl<'a> From<Piece<'a>> for ContentPart<'a> {
+    fn from(piece: Piece<'a>) -> Self {
+        match piece {
+            Piece::Text(text) => Self::Text { text },
+            Piece::Image { media_type, data } => Self::ImageUrl {
+                image_url: ImageUrl {
+                    url: format!("data:{media_type};base64,{data}"),
+                },
+            },
+        }
+    }
 }
 
 /// A call that the assistant asked for.
@@ -95,6 +155,7 @@ pub(super) fn messages<'a>(
 ) -> Vec<MessageParam<'a>> {
     let mut history = History {
         spec: endpoint.spec,
+        prompt,
         takes_any_args: endpoint.spec.has(Quirk::AnyArguments) && endpoint.is_makers_own(),
         habits,
         thoughts,
@@ -114,6 +175,7 @@ pub(super) fn messages<'a>(
 
 struct History<'a, 's> {
     spec: &'s ProviderSpec,
+    prompt: &'a Prompt,
     /// Whether arguments go back as the model wrote them.
     takes_any_args: bool,
     habits: &'s Habits,
@@ -126,22 +188,20 @@ impl<'a> History<'a, '_> {
     fn add(&mut self, message: &'a Message) {
         match message.role {
             // Only the first message may be the system's; later words of ours come as the user's.
-            Role::User | Role::System => self.add_user(text(message)),
+            Role::User | Role::System => self.add_user(message),
             Role::Assistant => self.add_assistant(message),
             // Results are written behind their calls, and a result without a call nowhere.
             Role::Tool => {}
         }
     }
 
-    fn add_user(&mut self, more: Cow<'a, str>) {
-        if more.is_empty() {
+    fn add_user(&mut self, message: &'a Message) {
+        let Some(more) = self.content(message) else {
             return;
-        }
+        };
         match self.said.last_mut() {
             Some(MessageParam::User { content }) => {
-                let content = content.to_mut();
-                content.push_str("\n\n");
-                content.push_str(&more);
+                content.push(more);
                 return;
             }
             Some(MessageParam::Tool { .. }) if self.spec.has(Quirk::AnswerAfterResult) => {
@@ -150,6 +210,16 @@ impl<'a> History<'a, '_> {
             Some(_) | None => {}
         }
         self.said.push(MessageParam::User { content: more });
+    }
+
+    /// What a user's message says; `None` if nothing.
+    fn content(&self, message: &'a Message) -> Option<Content<'a>> {
+        if message.blobs().next().is_some() {
+            let pieces = pieces(message, self.prompt, self.habits);
+            return Some(Content::Parts(pieces.map(ContentPart::from).collect()));
+        }
+        let text = text(message);
+        (!text.is_empty()).then_some(Content::Text(text))
     }
 
     fn add_assistant(&mut self, message: &'a Message) {
@@ -244,7 +314,11 @@ impl<'a> History<'a, '_> {
             Part::Reasoning { provider_state, .. } => {
                 state::read(provider_state.as_ref(), self.spec, REASONING_DETAILS)
             }
-            Part::Text { .. } | Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
+            Part::Text { .. }
+            | Part::Call(_)
+            | Part::Outcome { .. }
+            | Part::Data { .. }
+            | Part::Image { .. } => None,
         });
         states.filter_map(Value::as_array).flatten().collect()
     }
@@ -287,7 +361,11 @@ fn text(message: &Message) -> Cow<'_, str> {
 fn reasoning(message: &Message) -> Cow<'_, str> {
     let texts = message.parts.iter().filter_map(|part| match part {
         Part::Reasoning { text, .. } => Some(text.as_str()),
-        Part::Text { .. } | Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
+        Part::Text { .. }
+        | Part::Call(_)
+        | Part::Outcome { .. }
+        | Part::Data { .. }
+        | Part::Image { .. } => None,
     });
     Cow::Owned(texts.collect())
 }

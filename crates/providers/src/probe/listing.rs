@@ -25,6 +25,8 @@ pub(super) struct Abilities {
     pub(super) talks: bool,
     /// Whether it can call tools, if that was said.
     pub(super) tools: Option<bool>,
+    /// Whether it takes images, if that was said.
+    pub(super) images: Option<bool>,
 }
 
 /// `{"data": [{"id": ..}, ..]}`, as every endpoint of the dialect lists its models.
@@ -56,6 +58,7 @@ pub(super) fn ollama_abilities(listed: Abilities, shown: &Value) -> Abilities {
     Abilities {
         talks: holds(capabilities, "completion"),
         tools: Some(holds(capabilities, "tools")),
+        images: Some(holds(capabilities, "vision")),
     }
 }
 
@@ -68,6 +71,11 @@ pub(super) fn lm_studio(body: &Value) -> Result<Vec<ListedModel>, ProbeOutcome> 
         let mut model = named(row, "id")?;
         model.abilities.talks &= matches!(text(&row["type"]), "" | "llm" | "vlm");
         model.is_loaded = row["state"] == "loaded";
+        model.abilities.images = match text(&row["type"]) {
+            "vlm" => Some(true),
+            "llm" => Some(false),
+            _ => None,
+        };
         model.abilities.tools = tells.then(|| holds(&row["capabilities"], "tool_use"));
         Ok(model)
     });
@@ -110,11 +118,13 @@ fn rows<'a>(body: &'a Value, list: &str) -> Result<&'a [Value], ProbeOutcome> {
 
 fn named(row: &Value, name: &str) -> Result<ListedModel, ProbeOutcome> {
     let name = row[name].as_str().ok_or(ProbeOutcome::NoList)?;
+    let modalities = &row["architecture"]["input_modalities"];
     Ok(ListedModel {
         name: name.to_owned(),
         abilities: Abilities {
             talks: !is_no_talker(name),
             tools: None,
+            images: modalities.is_array().then(|| holds(modalities, "image")),
         },
         is_loaded: false,
         window: window(row),

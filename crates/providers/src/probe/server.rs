@@ -91,6 +91,7 @@ async fn llama_cpp(asker: Asker<'_>) -> Result<Vec<ListedModel>, ProbeOutcome> {
     // What it tells is of the one model that it serves.
     if let ([model], Ok(props)) = (listed.as_mut_slice(), &props) {
         model.abilities.tools = listing::llama_cpp_tools(props);
+        model.abilities.images = props["modalities"]["vision"].as_bool();
     }
     Ok(listed)
 }
@@ -107,6 +108,7 @@ fn local(spec: &'static ProviderSpec, listed: &ListedModel) -> Option<LocalModel
         name,
         provider: spec.name,
         tools: listed.abilities.tools,
+        images: listed.abilities.images,
         is_loaded: listed.is_loaded,
         window: listed.window,
         is_llama_cpp: listed.is_llama_cpp,

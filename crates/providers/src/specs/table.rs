@@ -19,6 +19,7 @@ const SERVICE: ProviderSpec = ProviderSpec {
     prefix: None,
     skip_prefix: &[],
     model_overrides: &[],
+    images: &[],
     quirks: &[],
     listing: Listing::Names,
     prices: &[],
@@ -55,6 +56,20 @@ const REASONERS: &[ModelOverride] = &[
     reasoner("o3"),
     reasoner("o4"),
     reasoner("gpt-5"),
+];
+
+/// Which models of `openai` take images, whoever serves them.
+const GPTS: &[(&str, bool)] = &[
+    ("gpt-3.5", false),
+    ("o1-mini", false),
+    ("o1-preview", false),
+    ("o3-mini", false),
+    ("gpt-4o", true),
+    ("gpt-4.1", true),
+    ("gpt-5", true),
+    ("o1", true),
+    ("o3", true),
+    ("o4", true),
 ];
 
 /// What every model of a provider wants whose scale of temperatures ends early.
@@ -103,6 +118,7 @@ pub const SPECS: &[ProviderSpec] = &[
             tempered("claude-haiku-4"),
             untempered("*"),
         ],
+        images: &[("claude-2", false), ("claude-instant", false), ("*", true)],
         prices: prices::ANTHROPIC,
         ..SERVICE
     },
@@ -114,6 +130,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://api.openai.com/v1"),
         default_model: Some("gpt-5-mini"),
         model_overrides: REASONERS,
+        images: GPTS,
         quirks: &[Quirk::AnyArguments],
         prices: prices::OPENAI,
         ..SERVICE
@@ -137,6 +154,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://api.deepseek.com/v1"),
         default_model: Some("deepseek-chat"),
         prefix: Some("deepseek/"),
+        images: &[("*", false)],
         quirks: &[Quirk::ReasoningBack],
         prices: prices::DEEPSEEK,
         ..SERVICE
@@ -150,6 +168,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_model: Some("llama-3.3-70b-versatile"),
         prefix: Some("groq/"),
         skip_prefix: &["groq/compound"],
+        images: &[("llama-3.3", false), ("llama-4", true)],
         prices: prices::GROQ,
         ..SERVICE
     },
@@ -186,6 +205,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://api.x.ai/v1"),
         default_model: Some("grok-4"),
         prefix: Some("xai/"),
+        images: &[("grok-4", true)],
         prices: prices::XAI,
         ..SERVICE
     },
@@ -220,6 +240,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://api.cerebras.ai/v1"),
         default_model: Some("gpt-oss-120b"),
         prefix: Some("cerebras/"),
+        images: &[("gpt-oss", false)],
         ..SERVICE
     },
     ProviderSpec {
@@ -230,6 +251,7 @@ pub const SPECS: &[ProviderSpec] = &[
         default_api_base: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
         default_model: Some("gemini-flash-latest"),
         prefix: Some("gemini/"),
+        images: &[("*", true)],
         prices: prices::GEMINI,
         ..SERVICE
     },
@@ -293,6 +315,7 @@ pub const SPECS: &[ProviderSpec] = &[
         usual_path: Some("/openai/v1"),
         prefix: Some("azure-openai/"),
         model_overrides: REASONERS,
+        images: GPTS,
         quirks: &[Quirk::AnyArguments, Quirk::ApiKeyHeader],
         ..SERVICE
     },

@@ -28,7 +28,7 @@ pub(super) fn are_in(calls: &[&str], shown: &[Arc<Message>]) -> bool {
             Part::Text { text } => message.role != Role::Assistant && is_quoted(text),
             Part::Outcome { outcome, .. } => is_quoted(&outcome.text),
             Part::Call(call) => has_string(&call.args, &is_quoted),
-            Part::Reasoning { .. } | Part::Data { .. } => false,
+            Part::Reasoning { .. } | Part::Data { .. } | Part::Image { .. } => false,
         })
     };
     shown.iter().any(|message| parts(message))

@@ -47,6 +47,7 @@ pub(crate) fn prompt(model: &str, messages: Vec<Message>) -> Prompt {
         }],
         max_tokens: 100,
         temperature: 0.5,
+        images: std::collections::BTreeMap::new(),
         ..talk::prompt(model, messages)
     }
 }

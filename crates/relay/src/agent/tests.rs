@@ -76,6 +76,7 @@ async fn parts(world: &World, way: Box<dyn Connector>) -> AgentParts {
     let ports = Ports {
         journal: Arc::new(()),
         history: Arc::new(()),
+        blobs: Arc::new(samovar_core::blob::MemoryBlobs::default()),
         models: Arc::new(world.model.clone()),
         toolbox: Arc::default(),
         agents: Arc::new(()),

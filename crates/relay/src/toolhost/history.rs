@@ -99,7 +99,10 @@ fn calls(rows: &[MessageRow]) -> Vec<(Millis, Value)> {
                         entry["text"] = cut(&outcome.text).into();
                     }
                 }
-                Part::Text { .. } | Part::Reasoning { .. } | Part::Data { .. } => {}
+                Part::Text { .. }
+                | Part::Reasoning { .. }
+                | Part::Data { .. }
+                | Part::Image { .. } => {}
             }
         }
     }

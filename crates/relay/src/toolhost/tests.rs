@@ -78,6 +78,7 @@ impl Machine {
         let ports = Ports {
             journal: self.journal.clone(),
             history: self.history.clone(),
+            blobs: Arc::new(samovar_core::blob::MemoryBlobs::default()),
             models: Arc::new(self.world.model.clone()),
             toolbox: Arc::new(toolbox),
             agents: Arc::new(()),

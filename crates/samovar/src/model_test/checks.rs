@@ -282,6 +282,7 @@ impl<'a> Checks<'a> {
             messages: messages.iter().cloned().map(Arc::new).collect(),
             max_tokens: most,
             temperature: self.temperature,
+            images: std::collections::BTreeMap::new(),
         }
     }
 }

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use samovar_core::{Backup, Millis};
+use samovar_core::{Backup, BlobHash, Millis};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::blobs::{self, BLOBS};
 use crate::data_dir::create;
 
 /// The list's own name.
@@ -29,6 +30,17 @@ pub(super) struct Manifest {
     /// The run of the server that it was made in.
     pub(super) epoch: u64,
     pub(super) files: Vec<BackupFile>,
+    /// Its blobs, each of which has its checksum as its name; absent in older backups.
+    #[serde(default)]
+    pub(super) blobs: BlobSum,
+}
+
+/// How many blobs a folder has, and the checksum of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct BlobSum {
+    count: u64,
+    bytes: u64,
+    sha256: String,
 }
 
 /// A file of a backup.
@@ -47,7 +59,12 @@ impl Manifest {
             created_at,
             epoch,
             files,
+            blobs: BlobSum::default(),
         }
+    }
+
+    pub(super) fn with_blobs(self, blobs: BlobSum) -> Self {
+        Self { blobs, ..self }
     }
 
     /// Reads the list of a backup; none when it is not one that this program can read.
@@ -72,9 +89,26 @@ impl Manifest {
         Backup {
             path: path.display().to_string(),
             created_at: self.created_at,
-            bytes: self.files.iter().map(|file| file.bytes).sum(),
+            bytes: self.files.iter().map(|file| file.bytes).sum::<u64>() + self.blobs.bytes,
             epoch: self.epoch,
         }
+    }
+}
+
+impl BlobSum {
+    /// Those of a folder; nothing if it has none.
+    pub(super) fn of(folder: &Path) -> io::Result<Self> {
+        let folder = folder.join(BLOBS);
+        let (mut sum, mut names) = (Self::default(), Sha256::new());
+        for hash in blobs::list(&folder)? {
+            sum.count += 1;
+            sum.bytes += folder.join(hash.as_str()).metadata()?.len();
+            names.update(hash.as_str());
+        }
+        if sum.count > 0 {
+            sum.sha256 = BlobHash::from(names).to_string();
+        }
+        Ok(sum)
     }
 }
 
@@ -106,9 +140,7 @@ fn drain(mut from: File, to: &mut impl Write) -> io::Result<(u64, String)> {
     loop {
         let read = from.read(&mut stretch)?;
         if read == 0 {
-            let hash = hash.finalize();
-            let digits = hash.iter().map(|byte| format!("{byte:02x}"));
-            return Ok((bytes, digits.collect()));
+            return Ok((bytes, BlobHash::from(hash).to_string()));
         }
         hash.update(&stretch[..read]);
         to.write_all(&stretch[..read])?;

@@ -11,6 +11,7 @@ use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
+use crate::blobs::{self, BLOBS};
 use crate::data_dir::{self, AUDIT, DAMAGED, DataDir, make_folder, make_new, move_all, sync_dir};
 use crate::disk::Disk;
 use crate::error::OpenError;
@@ -18,7 +19,7 @@ use crate::history::SqliteHistory;
 use crate::journal::LmdbJournal;
 use crate::run::{Run, RunState};
 
-use super::files::Manifest;
+use super::files::{BlobSum, Manifest};
 use super::{HISTORY, JOURNAL, JOURNAL_FILE};
 
 /// What is copied and waits for its place. It comes and goes in one step, so it is always whole.
@@ -180,6 +181,9 @@ fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::R
             return Ok(false);
         }
     }
+    if !blobs::copy(backup, part)? || BlobSum::of(part)? != manifest.blobs {
+        return Ok(false);
+    }
     let plan = Plan {
         aside: format!("replaced-{}", dir.clock.now().0),
         epoch: manifest.epoch,
@@ -231,12 +235,12 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
         move_all(data_dir, &aside, &data_dir::HISTORY)?;
         move_all(data_dir, &aside, &data_dir::JOURNAL)?;
         // What was damaged there is not damaged in the backup.
-        move_all(data_dir, &aside, &[AUDIT, DAMAGED])?;
+        move_all(data_dir, &aside, &[AUDIT, BLOBS, DAMAGED])?;
         File::create(staged.join(MOVED))?.sync_all()?;
         sync_dir(&staged)?;
         failpoint!("restore.moved.after");
     }
-    move_all(&staged, data_dir, &[HISTORY, JOURNAL, AUDIT])?;
+    move_all(&staged, data_dir, &[HISTORY, JOURNAL, AUDIT, BLOBS])?;
     let before = Run::of(dir);
     let run = Run {
         state: RunState::Closed,

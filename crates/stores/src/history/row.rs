@@ -197,7 +197,7 @@ pub(super) fn preview(parts: &[Part]) -> Option<String> {
         Part::Text { text } | Part::Reasoning { text, .. } => {
             Some(text.chars().take(MAX_PREVIEW_CHARS).collect())
         }
-        Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } => None,
+        Part::Call(_) | Part::Outcome { .. } | Part::Data { .. } | Part::Image { .. } => None,
     }
 }
 

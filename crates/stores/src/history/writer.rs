@@ -17,7 +17,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::failure::Failure;
 use super::row::Statement;
-use super::{agents, audit_head, file, index, ledger, spent};
+use super::{agents, audit_head, blobs, file, index, ledger, spent};
 use crate::audit::Heads;
 use crate::disk::Disk;
 use crate::generation::Generation;
@@ -50,6 +50,8 @@ impl Writer {
         heads: Heads,
     ) -> Result<Self, Broken> {
         let mut connection = file::migrate(&options).await?;
+        let indexed = sqlx::raw_sql(blobs::INDEX).execute(&mut connection).await;
+        indexed.map_err(Failure::from)?;
         if let Some(stored) = audit_head::find(&mut connection).await? {
             heads.begin(stored);
         }

@@ -390,7 +390,10 @@ impl Spelling {
                 self.add_text(message, index, text.get(shown..).unwrap_or_default(), said);
             }
             Part::Call(call) => self.open_call(call, said),
-            Part::Reasoning { .. } | Part::Outcome { .. } | Part::Data { .. } => {}
+            Part::Reasoning { .. }
+            | Part::Outcome { .. }
+            | Part::Data { .. }
+            | Part::Image { .. } => {}
         }
     }
 

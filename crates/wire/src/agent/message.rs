@@ -1,8 +1,10 @@
 //! A stored message, as `getMessages` returns it (AS-17).
 
 use samovar_core::history::MessageRow;
+use samovar_core::image::ImageType;
 use samovar_core::{
-    AgentPath, CallId, Message, MessageId, Millis, Part, Role, SessionId, Status, ToolCall,
+    AgentPath, BlobHash, CallId, Message, MessageId, Millis, Part, Role, SessionId, Status,
+    ToolCall,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,6 +98,21 @@ pub enum MessagePart {
         /// The value.
         data: Value,
     },
+    /// An image.
+    Image {
+        /// Its bytes, which `GET /api/blobs/{hash}` returns, by their SHA-256.
+        blob: BlobHash,
+        /// Its format.
+        #[serde(rename = "mediaType")]
+        #[schemars(with = "String", extend("enum" = ["image/png", "image/jpeg", "image/webp"]))]
+        media_type: ImageType,
+        /// Its width, in pixels.
+        width: u32,
+        /// Its height, in pixels.
+        height: u32,
+        /// Its size, in bytes.
+        bytes: u64,
+    },
 }
 
 impl From<&MessageRow> for AgentMessage {
@@ -158,7 +175,11 @@ fn answer_of(message: &Message) -> Option<(CallId, String, bool)> {
             name,
             outcome,
         } => Some((call.clone(), name.clone(), outcome.is_error())),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::Call(_) | Part::Data { .. } => None,
+        Part::Text { .. }
+        | Part::Reasoning { .. }
+        | Part::Call(_)
+        | Part::Data { .. }
+        | Part::Image { .. } => None,
     })
 }
 
@@ -192,6 +213,19 @@ impl From<&Part> for MessagePart {
             Part::Data { name, data } => Self::Data {
                 name: name.clone(),
                 data: data.clone(),
+            },
+            Part::Image {
+                blob,
+                media_type,
+                width,
+                height,
+                bytes,
+            } => Self::Image {
+                blob: blob.clone(),
+                media_type: *media_type,
+                width: *width,
+                height: *height,
+                bytes: *bytes,
             },
         }
     }

@@ -174,6 +174,7 @@ impl SendMessageParams {
         let post = Post {
             message: self.message_id,
             text: Text::new(self.content)?,
+            images: Vec::new(),
             bounds,
             delivery: self.delivery,
             posted: Posted::new(self.context, self.agent_mode)?

@@ -130,8 +130,14 @@ fn ollama_tells_what_a_model_can_do() {
         let listed = Abilities {
             talks: listed,
             tools: None,
+            images: None,
         };
-        let wanted = Abilities { talks, tools };
+        let names = shown["capabilities"].as_array();
+        let wanted = Abilities {
+            talks,
+            tools,
+            images: names.map(|names| names.contains(&json!("vision"))),
+        };
         assert_eq!(ollama_abilities(listed, &shown), wanted, "{shown}");
     }
 }

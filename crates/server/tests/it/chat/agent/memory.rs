@@ -45,6 +45,7 @@ async fn two_thousand_times_awake_leave_no_more_behind_than_once() {
     let ports = Ports {
         journal: Arc::new(()),
         history: Arc::new(()),
+        blobs: Arc::new(samovar_core::blob::MemoryBlobs::default()),
         models: Arc::new(model),
         toolbox: Arc::default(),
         agents: Arc::new(()),
