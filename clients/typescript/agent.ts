@@ -196,6 +196,8 @@ export interface SendMessageParams {
   sessionId: string;
   /** The text: at least one visible character. */
   content: string;
+  /** Images that come with the text: at most 8, and 20 MiB together. */
+  attachments?: Attachment[];
   /** The client's id for the message; by default the server generates one. */
   messageId?: string;
   /** What happens when another turn is running (AS-11). */
@@ -251,6 +253,12 @@ export interface SendMessageParams {
    * returns, while the turn continues; by default 30. From 0 to 1800.
    */
   waitSeconds?: number;
+}
+
+/** An image that comes with a message. */
+export interface Attachment {
+  /** A PNG, JPEG or WebP image in base64: at most 5 MiB and 8,000 pixels wide and high. */
+  data: string;
 }
 
 /** What happens to a message when another turn is running. */
@@ -828,6 +836,20 @@ export type MessagePart =
       name: string;
       /** The value. */
       data: unknown;
+    }
+  /** An image. */
+  | {
+      type: "image";
+      /** Its bytes, which `GET /api/blobs/{hash}` returns, by their SHA-256. */
+      blob: string;
+      /** Its format. */
+      mediaType: "image/png" | "image/jpeg" | "image/webp";
+      /** Its width, in pixels. */
+      width: number;
+      /** Its height, in pixels. */
+      height: number;
+      /** Its size, in bytes. */
+      bytes: number;
     };
 
 /** An agent that works for a turn, with what it waits for. */

@@ -14,9 +14,9 @@ use samovar_locale as locale;
 use samovar_wire::agent::{
     AgentMessage, AgentStreamEvent, AppendMessageParams, Awaited, BASE_PATH, CancelParams,
     CancelResult, Collector, CreateSessionParams, DeleteSessionParams, ForkSessionParams,
-    GetMessagesParams, NoParams, PaginatedResult, PaginationParams, Profile, ResumeParams,
-    ResumedEvent, SendMessageParams, SendMessageResult, SessionInfo, SessionParams, Stats,
-    StreamParams, ToolDefinition, UndoParams, UndoResult, UpdateSessionParams,
+    GetMessagesParams, MAX_ATTACHMENTS_BYTES, NoParams, PaginatedResult, PaginationParams, Profile,
+    ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult, SessionInfo, SessionParams,
+    Stats, StreamParams, ToolDefinition, UndoParams, UndoResult, UpdateSessionParams,
     UpdateTokenUsageParams, Waiting, Waits, Within,
 };
 use samovar_wire::api::{ApprovalInfo, OpenCallInfo};
@@ -115,12 +115,14 @@ fn about_messages() -> Vec<Endpoint> {
             at("sendMessage"),
             "Sends a message, waits for its turn to end, and returns the whole turn.",
             send_message,
-        ),
+        )
+        .with_longer_bodies(MAX_ATTACHMENTS_BYTES),
         Endpoint::streaming::<_, AgentStreamEvent<'_>, _>(
             at("sendMessage/stream"),
             "Sends a message, and streams its turn.",
             stream_message,
-        ),
+        )
+        .with_longer_bodies(MAX_ATTACHMENTS_BYTES),
         Endpoint::following::<_, ResumedEvent<'_>, _>(
             at("sendMessage/stream"),
             "Streams a turn again, after the last frame that was read.",
@@ -196,8 +198,25 @@ struct AcceptedTurn {
     _here: Attendance,
 }
 
+/// The action of a message. Images are read on a thread of their own: they take tens of milliseconds.
+/// What the body may have more is for them alone.
+async fn into_action(call: &Call, params: SendMessageParams) -> Result<(SessionId, Action), Error> {
+    if params.content.len() > call.max_body_bytes {
+        let why = locale::request::body_too_large(call.max_body_bytes as u64);
+        return Err(Error::new(Code::BodyTooLarge, why));
+    }
+    if params.attachments.is_empty() {
+        return params.into_action();
+    }
+    let read = tokio::task::spawn_blocking(|| params.into_action()).await;
+    read.unwrap_or_else(|error| {
+        tracing::error!(%error, "the images of a message were not read");
+        Err(Error::new(Code::Internal, locale::message::not_taken()))
+    })
+}
+
 async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Error> {
-    let (session, action) = params.into_action()?;
+    let (session, action) = into_action(call, params).await?;
     let engine = call.engine().await?;
     let here = engine.attend();
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {

@@ -22,6 +22,7 @@ mod agents;
 mod approvals;
 pub(crate) mod audit;
 pub(crate) mod backup;
+mod blobs;
 mod exports;
 mod search;
 mod state;
@@ -43,6 +44,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend(agents::routes());
     routes.extend(approvals::routes());
     routes.extend(audit::routes());
+    routes.extend(blobs::routes());
     routes.extend(exports::routes());
     routes.extend([
         Endpoint::showing(

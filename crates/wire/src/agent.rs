@@ -3,6 +3,7 @@
 
 mod answer;
 mod append;
+mod attachment;
 mod budget;
 mod collector;
 mod encoder;
@@ -20,6 +21,7 @@ pub use answer::{
 pub use append::{
     AppendMessageParams, AppendedCall, AppendedMessage, CountedTokens, UpdateTokenUsageParams,
 };
+pub use attachment::{Attachment, MAX_ATTACHMENTS_BYTES};
 pub(crate) use budget::maybe as maybe_dollars;
 pub use budget::{BudgetInfo, Dollars};
 pub use collector::Collector;

@@ -5,6 +5,7 @@
 mod agent;
 mod approval;
 mod audit;
+mod blob;
 mod damage;
 mod model;
 mod recovery;
@@ -26,6 +27,7 @@ pub use approval::{
 pub use audit::{
     AuditHead, AuditPage, AuditParams, AuditProblem, AuditRecord, AuditVerdict, AuditVerifyParams,
 };
+pub use blob::BlobParams;
 pub use damage::{BackupParams, BackupState, DamageList};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,

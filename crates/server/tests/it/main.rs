@@ -28,6 +28,7 @@ mod full;
 mod handshake;
 mod hole;
 mod hook;
+mod images;
 mod limits;
 mod mounted;
 mod places;

@@ -16,6 +16,7 @@ use serde::de::{Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value, json};
 
+use super::attachment::{Attachment, images};
 use super::budget::Dollars;
 use super::encoder::Profile;
 
@@ -104,6 +105,9 @@ pub struct SendMessageParams {
     pub session_id: SessionId,
     /// The text: at least one visible character.
     pub content: String,
+    /// Images that come with the text: at most 8, and 20 MiB together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
     /// The client's id for the message; by default the server generates one.
     pub message_id: Option<MessageId>,
     /// What happens when another turn is running (AS-11).
@@ -174,7 +178,7 @@ impl SendMessageParams {
         let post = Post {
             message: self.message_id,
             text: Text::new(self.content)?,
-            images: Vec::new(),
+            images: images(&self.attachments)?,
             bounds,
             delivery: self.delivery,
             posted: Posted::new(self.context, self.agent_mode)?
