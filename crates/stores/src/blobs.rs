@@ -114,6 +114,12 @@ pub(crate) fn list(folder: &Path) -> io::Result<BTreeSet<BlobHash>> {
     Ok(hashes.collect())
 }
 
+/// Whether a data directory has a blob, whose bytes have its hash.
+pub(crate) fn is_whole(data_dir: &Path, hash: &BlobHash) -> bool {
+    let bytes = fs::read(data_dir.join(BLOBS).join(hash.as_str()));
+    bytes.is_ok_and(|bytes| BlobHash::of(&bytes) == *hash)
+}
+
 /// Copies the blobs of one folder into another, which has none, durably. Whether each is what its name
 /// says.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<bool> {

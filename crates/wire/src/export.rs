@@ -1,13 +1,18 @@
 //! The file of an export (AS-29): JSON lines, of which each has a checksum of itself and of all before it.
 //!
 //! The first names the schema and its version; then come a session, its messages in their order, each
-//! with the path of its agent, and an end. Several sessions follow each other, and files may be joined.
+//! with the path of its agent, and an end. An image comes once, before the first message that names it.
+//! Several sessions follow each other, and files may be joined.
 
+use std::collections::{BTreeSet, HashMap};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use samovar_core::history::{MessageRow, SessionRow};
 use samovar_core::message::value_is_shallow;
 use samovar_core::{
-    AgentName, AgentPath, Code, Error, Message, Millis, Part, Role, Seq, SessionCopy, SessionId,
-    SystemPrompt, Title, Usage, json,
+    AgentName, AgentPath, BlobHash, Code, Error, Image, Message, Millis, Part, Role, Seq,
+    SessionCopy, SessionId, SystemPrompt, Title, Usage, json,
 };
 use samovar_locale as locale;
 use schemars::JsonSchema;
@@ -15,12 +20,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::agent::Attachment;
+
 /// The schema's name.
 const SCHEMA: &str = "samovar.export";
 /// The version that is written, and the newest that is read.
 const VERSION: u64 = 1;
 /// The most bytes of a file that are imported at once.
-pub const MAX_IMPORT_BYTES: usize = 64 << 20;
+pub const MAX_IMPORT_BYTES: usize = 256 << 20;
 /// How deep a line may nest: what is kept of it is wrapped once more, and has to be read back.
 const MAX_DEPTH: usize = 96;
 /// What stands before a line's checksum.
@@ -69,26 +76,57 @@ pub struct ImportedSession {
 /// A line, without its checksum.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Line {
+pub enum Line {
+    /// The first.
     Head {
+        /// The schema's name.
         schema: String,
+        /// Its version.
         version: u64,
     },
+    /// A session.
     Session {
+        /// The session.
         session: Box<ExportedSession>,
     },
+    /// A message.
     Message {
+        /// Whose conversation it is in.
         agent: AgentPath,
+        /// The message.
         message: Box<Message>,
     },
+    /// The bytes of an image.
+    Blob {
+        /// The image.
+        blob: ExportedBlob,
+    },
+    /// The end of a session.
     End {
+        /// How many messages it has.
         messages: u64,
     },
 }
 
+/// The bytes of an image in a file.
+#[derive(Serialize, Deserialize)]
+pub struct ExportedBlob {
+    sha256: BlobHash,
+    /// In base64.
+    data: String,
+}
+
+/// What is written next.
+pub enum Step {
+    /// A line.
+    Line(Line),
+    /// The bytes of this blob, which [`Line::of_blob`] spells.
+    Blob(BlobHash),
+}
+
 /// A session in a file.
 #[derive(Serialize, Deserialize)]
-struct ExportedSession {
+pub struct ExportedSession {
     id: SessionId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     title: Option<Title>,
@@ -104,8 +142,20 @@ struct ExportedSession {
     updated_at: Millis,
 }
 
-/// The lines of a session, one after the other.
-pub fn lines(copy: SessionCopy) -> impl Iterator<Item = String> + Send {
+impl Line {
+    /// The bytes of an image.
+    pub fn of_blob(hash: BlobHash, bytes: &[u8]) -> Self {
+        Self::Blob {
+            blob: ExportedBlob {
+                sha256: hash,
+                data: Attachment::of(bytes).data,
+            },
+        }
+    }
+}
+
+/// What the file of a session has, one after the other.
+pub fn steps(copy: SessionCopy) -> impl Iterator<Item = Step> + Send {
     let SessionCopy { session, messages } = copy;
     let count = messages.len() as u64;
     let head = Line::Head {
@@ -115,23 +165,40 @@ pub fn lines(copy: SessionCopy) -> impl Iterator<Item = String> + Send {
     let of_session = Line::Session {
         session: Box::new(ExportedSession::of(session)),
     };
-    let messages = messages.into_iter().map(|row| Line::Message {
-        agent: row.agent,
-        message: Box::new(std::sync::Arc::unwrap_or_clone(row.message)),
+    let mut named = BTreeSet::new();
+    let messages = messages.into_iter().flat_map(move |row| {
+        let new = row
+            .message
+            .blobs()
+            .filter(|blob| named.insert((*blob).clone()));
+        let mut steps: Vec<_> = new.cloned().map(Step::Blob).collect();
+        steps.push(Step::Line(Line::Message {
+            agent: row.agent,
+            message: Box::new(std::sync::Arc::unwrap_or_clone(row.message)),
+        }));
+        steps
     });
     let end = Line::End { messages: count };
-    let mut chain = Sha256::new();
-    let all = [head, of_session].into_iter().chain(messages).chain([end]);
-    // What was read as JSON can be written as JSON.
-    let texts = all.map(|line| serde_json::to_string(&line).unwrap_or_default());
-    texts.map(move |text| {
-        if begins(text.as_bytes()) {
-            chain = Sha256::new();
+    let before = [head, of_session].into_iter().map(Step::Line);
+    before.chain(messages).chain([Step::Line(end)])
+}
+
+/// Spells lines, each with its checksum.
+#[derive(Default)]
+pub struct Writer(Sha256);
+
+impl Writer {
+    /// The text of the next line.
+    pub fn write(&mut self, line: &Line) -> String {
+        if matches!(line, Line::Head { .. }) {
+            self.0 = Sha256::new();
         }
+        // What was read as JSON can be written as JSON.
+        let text = serde_json::to_string(line).unwrap_or_default();
         let body = text.strip_suffix('}').unwrap_or(&text);
-        let sum = next_sum(&mut chain, body);
+        let sum = next_sum(&mut self.0, body);
         format!("{body}{BEFORE_SUM}{sum}\"}}\n")
-    })
+    }
 }
 
 /// The checksum of a line, and of all before it.
@@ -149,18 +216,35 @@ pub fn begins(line: &[u8]) -> bool {
 
 /// What a file has.
 #[derive(Debug, Default)]
-pub struct ImportFile {
+pub struct ImportFile<'a> {
     /// The sessions, of which the last may be cut.
     pub sessions: Vec<SessionCopy>,
+    /// The images that messages of the file name, in base64.
+    pub blobs: HashMap<BlobHash, ImportedBlob<'a>>,
     /// The first line that was cut or changed, from 1; the rest was not read.
     pub broken_at: Option<u64>,
+}
+
+/// An image of a file.
+#[derive(Debug)]
+pub struct ImportedBlob<'a> {
+    /// In base64, which is checked.
+    data: &'a str,
+    part: Part,
+}
+
+impl ImportedBlob<'_> {
+    /// The bytes of the image.
+    pub fn bytes(&self) -> std::sync::Arc<[u8]> {
+        STANDARD.decode(self.data).unwrap_or_default().into()
+    }
 }
 
 /// Reads a file up to the first line that was cut or changed.
 ///
 /// # Errors
 /// [`Code::ImportUnusable`] when it does not begin as an export, or is of a newer version.
-pub fn read(file: &[u8]) -> Result<ImportFile, Error> {
+pub fn read(file: &[u8]) -> Result<ImportFile<'_>, Error> {
     let mut reader = Reader::default();
     let mut rest = file;
     let mut number = 0;
@@ -185,17 +269,18 @@ pub fn read(file: &[u8]) -> Result<ImportFile, Error> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct Reader<'a> {
     chain: Option<Sha256>,
     sessions: Vec<SessionCopy>,
     /// The session whose end was not read yet.
     open: Option<SessionCopy>,
+    blobs: HashMap<BlobHash, ImportedBlob<'a>>,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
     /// Takes a line in; `None` if it was cut or changed.
-    fn take(&mut self, line: &[u8]) -> Result<Option<()>, Error> {
-        let read = split(line);
+    fn take(&mut self, text: &'a [u8]) -> Result<Option<()>, Error> {
+        let read = split(text);
         let Some((body, sum, line)) = read else {
             return match self.chain {
                 Some(_) => Ok(None),
@@ -217,7 +302,10 @@ impl Reader {
         if next_sum(chain, body) != sum {
             return Ok(None);
         }
-        Ok(self.add(line))
+        Ok(match line {
+            Line::Blob { .. } => self.add_blob(text),
+            line => self.add(line),
+        })
     }
 
     fn add(&mut self, line: Line) -> Option<()> {
@@ -233,12 +321,13 @@ impl Reader {
                 if !is_here || !agent.names().all(is_name) || !is_whole(&message) {
                     return None;
                 }
+                let message = with_known_images(*message, &self.blobs);
                 open.messages.push(MessageRow {
                     session: open.session.id.clone(),
                     turn: None,
                     agent,
                     has_begun: true,
-                    message: (*message).into(),
+                    message: message.into(),
                 });
             }
             (Line::End { messages }, Some(open)) if open.messages.len() as u64 == messages => {
@@ -249,14 +338,58 @@ impl Reader {
         Some(())
     }
 
-    fn end(mut self, broken_at: Option<u64>) -> ImportFile {
+    /// Takes an image, which is one and has the hash that it says.
+    fn add_blob(&mut self, line: &'a [u8]) -> Option<()> {
+        #[derive(Deserialize)]
+        struct OfBlob<'a> {
+            #[serde(borrow)]
+            blob: Borrowed<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Borrowed<'a> {
+            sha256: BlobHash,
+            data: &'a str,
+        }
+        self.open.as_ref()?;
+        let OfBlob { blob } = serde_json::from_slice(line).ok()?;
+        let bytes = STANDARD.decode(blob.data).ok()?;
+        let (length, image) = (bytes.len(), Image::new(bytes).ok()?);
+        let is_it = *image.hash() == blob.sha256 && image.bytes().len() == length;
+        let (data, part) = (blob.data, image.part());
+        self.blobs.insert(blob.sha256, ImportedBlob { data, part });
+        is_it.then_some(())
+    }
+
+    fn end(mut self, broken_at: Option<u64>) -> ImportFile<'a> {
         self.sessions.extend(self.open.take());
         let sessions = self.sessions;
         ImportFile {
             sessions,
+            blobs: self.blobs,
             broken_at,
         }
     }
+}
+
+/// The message with its images as their bytes say; one whose bytes the file lacks is named in words.
+fn with_known_images(mut message: Message, blobs: &HashMap<BlobHash, ImportedBlob<'_>>) -> Message {
+    for part in &mut message.parts {
+        if let Part::Image {
+            blob,
+            width,
+            height,
+            ..
+        } = part
+        {
+            *part = match blobs.get(blob) {
+                Some(blob) => blob.part.clone(),
+                None => Part::text(format!(
+                    "\n[An image of {width} × {height} pixels was not exported.]"
+                )),
+            };
+        }
+    }
+    message
 }
 
 /// A line's text before its checksum, the checksum, and what it says.

@@ -3,10 +3,11 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
-use samovar_core::Error;
+use samovar_core::{Broken, Error};
 use samovar_wire::api::BASE_PATH;
 use samovar_wire::export::{
-    self, ExportLine, ExportParams, ImportResult, ImportedSession, MAX_IMPORT_BYTES,
+    self, ExportLine, ExportParams, ImportResult, ImportedSession, Line, MAX_IMPORT_BYTES, Step,
+    Writer,
 };
 
 use super::state::{Call, Endpoint};
@@ -35,9 +36,25 @@ pub(super) fn routes() -> Vec<Endpoint> {
 }
 
 async fn export(call: Call, params: ExportParams) -> Result<Response<Body>, Error> {
-    let copy = call.engine().await?.export(&params.id).await?;
-    let lines = export::lines(copy).map(Ok::<_, std::convert::Infallible>);
-    let mut response = Response::new(Body::from_stream(stream::iter(lines)));
+    let engine = call.engine().await?;
+    let steps = export::steps(engine.export(&params.id).await?);
+    let begun = (steps, Writer::default(), engine);
+    let lines = stream::try_unfold(begun, |(mut steps, mut writer, engine)| async move {
+        let Some(step) = steps.next() else {
+            return Ok::<_, Broken>(None);
+        };
+        let line = match step {
+            Step::Line(line) => Some(line),
+            // One that is gone is missing in the file, too.
+            Step::Blob(hash) => {
+                let bytes = engine.blobs().read(&hash).await?;
+                bytes.map(|bytes| Line::of_blob(hash, &bytes))
+            }
+        };
+        let text = line.map(|line| writer.write(&line)).unwrap_or_default();
+        Ok(Some((text, (steps, writer, engine))))
+    });
+    let mut response = Response::new(Body::from_stream(lines));
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, JSON_LINES);
@@ -50,7 +67,14 @@ async fn import(call: Call) -> Result<ImportResult, Error> {
     let mut sessions = Vec::new();
     for session in file.sessions {
         let from = session.session.id.clone();
+        let naming = engine.blobs().naming().await;
+        for hash in session.messages.iter().flat_map(|row| row.message.blobs()) {
+            if let Some(blob) = file.blobs.get(hash) {
+                naming.put(blob.bytes()).await?;
+            }
+        }
         let import = engine.import(call.by.sender.clone(), session).await?;
+        naming.named();
         sessions.push(ImportedSession {
             session_id: import.session,
             from,

@@ -3,7 +3,61 @@
 use reqwest::Method;
 use samovar_model_server::say;
 use samovar_testkit::App;
+use samovar_wire::agent::Attachment;
 use serde_json::json;
+
+use crate::images::{blobs, come_to, png};
+
+// proves AS-29, AS-30
+#[tokio::test]
+async fn images_come_along_and_are_kept_again() {
+    let app = App::start([say("a cat"), say("a dog")]).await;
+    for session in ["s", "t"] {
+        app.ok("createSession", json!({"sessionId": session})).await;
+    }
+    let attachments = json!([
+        Attachment::of(&png(2, 2, 10)),
+        Attachment::of(&png(3, 2, 10))
+    ]);
+    let said = json!({"sessionId": "s", "content": "look", "attachments": attachments});
+    app.ok("sendMessage", said).await;
+    let export = app.request(Method::GET, "/api/sessions/s/export");
+    let export = export.send().await.unwrap().text().await.unwrap();
+    assert_eq!(export.matches("\"sha256\"").count(), 2, "{export}");
+    app.ok("deleteSession", json!({"sessionId": "s"})).await;
+    come_to(&app, 0).await;
+
+    let import = app.request(Method::POST, "/api/sessions/import");
+    let made = import
+        .header("content-type", "application/json")
+        .body(export.clone());
+    let made = app.answer(made).await;
+
+    assert_eq!(made.status, 200, "{made:?}");
+    assert_eq!(blobs(&app).len(), 2);
+    let session = &made.body["sessions"][0]["sessionId"];
+    app.ok(
+        "sendMessage",
+        json!({"sessionId": session, "content": "and now?"}),
+    )
+    .await;
+    let shown = app.model.prompt(1).await.unwrap().body().to_string();
+    assert_eq!(
+        shown.matches("data:image/png;base64,").count(),
+        2,
+        "{shown}"
+    );
+    let path = format!("/api/sessions/{}/export", session.as_str().unwrap());
+    let again = app.request(Method::GET, &path).send().await.unwrap();
+    let again = again.text().await.unwrap();
+    let of_images = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("{\"blob\""));
+        lines
+            .map(|line| line[..line.len() - 20].to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of_images(&again), of_images(&export));
+}
 
 // proves AS-29
 #[tokio::test]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use samovar_core::history::{MessageRow, Opened};
 use samovar_core::{
-    AgentPath, CallId, Code, Message, MessageId, Millis, Outcome, Part, Role, Seq, SessionCopy,
-    SessionId, ToolCall, Usage,
+    AgentPath, CallId, Code, Image, Message, MessageId, Millis, Outcome, Part, Role, Seq,
+    SessionCopy, SessionId, ToolCall, Usage,
 };
-use samovar_wire::export::{lines, read};
+use samovar_wire::export::{Line, Step, Writer, read, steps};
 use serde_json::{Map, json};
 
 fn session(name: &str) -> SessionCopy {
@@ -53,6 +53,61 @@ fn id_of(name: &str) -> MessageId {
     MessageId::new(name).expect("an id")
 }
 
+/// The lines of a file whose only image is this one.
+fn lines_with(copy: SessionCopy, image: &[u8]) -> impl Iterator<Item = String> {
+    let mut writer = Writer::default();
+    steps(copy).map(move |step| match step {
+        Step::Line(line) => writer.write(&line),
+        Step::Blob(hash) => writer.write(&Line::of_blob(hash, image)),
+    })
+}
+
+fn lines(copy: SessionCopy) -> impl Iterator<Item = String> {
+    lines_with(copy, &[])
+}
+
+// proves AS-29, AS-30
+#[test]
+fn an_image_is_in_the_file_once_and_is_what_its_hash_says() {
+    let bytes = include_bytes!("../../../core/src/image/samples/plain.png").to_vec();
+    let image = Image::new(bytes.clone()).expect("an image");
+    let mut copy = session("one");
+    for row in &mut copy.messages {
+        if row.message.role == Role::User {
+            let message = Arc::make_mut(&mut row.message);
+            message.parts.extend([image.part(), image.part()]);
+        }
+    }
+    let text: String = lines_with(copy.clone(), &bytes).collect();
+    assert_eq!(text.matches("{\"blob\":{\"sha256\"").count(), 1);
+    let whole = read(text.as_bytes()).expect("an export");
+    assert_eq!(
+        (whole.broken_at, &whole.sessions[0].messages),
+        (None, &copy.messages)
+    );
+    assert_eq!(*whole.blobs[image.hash()].bytes(), *bytes);
+
+    let other = include_bytes!("../../../core/src/image/samples/lossy.webp");
+    let polyglot = [&bytes, other.as_slice()].concat();
+    for lie in [other.as_slice(), b"<svg/>", &bytes[1..], &polyglot, &[]] {
+        let text: String = lines_with(copy.clone(), lie).collect();
+        assert_eq!(read(text.as_bytes()).unwrap().broken_at, Some(3));
+    }
+    let mut writer = Writer::default();
+    let lines = steps(copy).filter_map(|step| match step {
+        Step::Line(line) => Some(writer.write(&line)),
+        Step::Blob(_) => None,
+    });
+    let without = read(lines.collect::<String>().as_bytes())
+        .expect("an export")
+        .sessions;
+    let said = without[0].messages[0].message.text();
+    assert!(
+        said.contains("An image of 3 × 2 pixels was not exported"),
+        "{said}"
+    );
+}
+
 fn file(names: &[&str]) -> String {
     names.iter().flat_map(|name| lines(session(name))).collect()
 }
@@ -60,7 +115,8 @@ fn file(names: &[&str]) -> String {
 // proves AS-29
 #[test]
 fn a_file_brings_back_what_was_exported_and_files_may_be_joined() {
-    let read = read(file(&["one", "two"]).as_bytes()).unwrap();
+    let file = file(&["one", "two"]);
+    let read = read(file.as_bytes()).unwrap();
     assert_eq!(read.broken_at, None);
     for (found, name) in read.sessions.iter().zip(["one", "two"]) {
         let wanted = session(name);
@@ -104,7 +160,8 @@ fn a_cut_or_changed_file_is_read_to_its_last_whole_message() {
     }
     let mut lines: Vec<_> = whole.lines().collect();
     lines.remove(3);
-    let read = read(lines.join("\n").as_bytes()).unwrap();
+    let lines = lines.join("\n");
+    let read = read(lines.as_bytes()).unwrap();
     assert_eq!(read.broken_at, Some(4), "a line is missing");
 }
 
