@@ -117,7 +117,8 @@ fn line(check: &Check) -> String {
         checks::ANSWER => text::models::check_answer(),
         checks::CUT => text::models::check_cut(),
         checks::LONG => text::models::check_long(),
-        _ => text::models::check_cache(),
+        checks::CACHE => text::models::check_cache(),
+        _ => text::models::check_image(),
     };
     let mut fact = one_line(&check.fact);
     if let Some(reason) = &check.finish_reason {

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_core::error::FaultCode;
 use samovar_core::provider::{Layer, is_cut};
-use samovar_core::{Message, Model, Outcome, Part, Prompt, Role, ToolSpec, Usage};
+use samovar_core::{Image, Message, Model, Outcome, Part, Prompt, Role, ToolSpec, Usage};
 use samovar_locale::{self as locale, models as text};
 use serde::Serialize;
 use serde_json::json;
@@ -18,9 +19,13 @@ pub(super) const ANSWER: &str = "answer";
 pub(super) const CUT: &str = "cut_call";
 pub(super) const LONG: &str = "long";
 pub(super) const CACHE: &str = "cache";
+pub(super) const IMAGE: &str = "image";
 
 /// The checks in their order.
-const ALL: [&str; 6] = [TEXT, CALL, ANSWER, CUT, LONG, CACHE];
+const ALL: [&str; 7] = [TEXT, CALL, ANSWER, CUT, LONG, CACHE, IMAGE];
+
+/// A red square.
+const RED: &[u8] = include_bytes!("red.png");
 
 /// The most tokens in an answer that should be short; reasoning is among them.
 const SHORT: u32 = 1_024;
@@ -143,7 +148,8 @@ impl<'a> Checks<'a> {
             ANSWER => self.answer().await,
             CUT => self.cut().await,
             LONG => self.long().await,
-            _ => self.cache().await,
+            CACHE => self.cache().await,
+            _ => self.image().await,
         })
     }
 
@@ -268,6 +274,28 @@ impl<'a> Checks<'a> {
             cached => (State::Ok, text::check_cached(cached, heard.usage.input)),
         };
         Check::of(CACHE, &heard, verdict).after(&first)
+    }
+
+    /// A picture, if the model may take one.
+    async fn image(&self) -> Check {
+        let unseen = |fact| Check::new(IMAGE, State::Unseen, fact);
+        if self.model.is_blind {
+            return unseen(text::check_blind().to_owned());
+        }
+        let image = match Image::new(RED.to_vec()) {
+            Ok(image) => image,
+            Err(error) => return Check::new(IMAGE, State::Failed, error.message.into()),
+        };
+        let mut asked = user("Which colour has this picture? Say the colour alone.");
+        asked.parts.push(image.part());
+        let mut prompt = self.prompt(&[asked], &[], SHORT);
+        let bytes = (image.hash().clone(), image.bytes().clone());
+        prompt.images.extend([bytes]);
+        let heard = ask(self.model, prompt).await;
+        match &heard.end {
+            Err((FaultCode::ImagesRefused, why)) => unseen(why.clone()),
+            _ => Check::of(IMAGE, &heard, said(&heard)),
+        }
     }
 
     async fn ask(&self, messages: &[Message], tools: &[Arc<ToolSpec>], most: u32) -> Heard {

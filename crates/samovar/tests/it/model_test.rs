@@ -29,6 +29,7 @@ fn script() -> Vec<Rule> {
         say("1 2 3").when(When::user("the numbers")),
         say("22").when(When::user("in note 3")),
         say("7").usage(cached).when(When::user("And in note 5")),
+        say("red").when(When::user("this picture")),
     ]
 }
 
@@ -56,11 +57,12 @@ async fn each_call_of_a_test_is_told_with_what_the_server_reported() {
         "ok   cut call: marked with \"length\"; a conversation with its broken arguments is accepted; stop, ",
         "ok   long answer: 3 words; stop, ",
         "ok   cache: 800 of 900 tokens of the second turn came from the prompt cache; stop, ",
+        "ok   image: \"red\"; stop, ",
         "custom/scripted: ",
     ]) {
         assert!(line.starts_with(wanted), "{line}, not {wanted}");
     }
-    assert_eq!(lines.len(), 7, "{lines:?}");
+    assert_eq!(lines.len(), 8, "{lines:?}");
     let prompts = model.prompts();
     let body = prompts[4].body().to_string();
     assert!(
@@ -78,6 +80,7 @@ async fn each_call_of_a_test_is_told_with_what_the_server_reported() {
         "cut_call ok",
         "long ok",
         "cache ok",
+        "image ok",
     ];
     assert_eq!(states, wanted);
     let found: Value = serde_json::from_str(&said.stdout).unwrap();
@@ -108,6 +111,7 @@ async fn a_model_without_calls_fails_its_test_and_a_refusal_is_shown_in_the_serv
         "cut_call unseen",
         "long ok",
         "cache unseen",
+        "image ok",
     ];
     assert_eq!(states(&said), wanted);
 
