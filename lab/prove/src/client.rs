@@ -157,6 +157,24 @@ impl Client {
         found(self.send(at, Method::GET, path, None, None)).await
     }
 
+    /// The bytes at a path; `None` if there is nothing.
+    pub(crate) async fn bytes(
+        &self,
+        at: &Address,
+        path: &str,
+    ) -> Result<Option<Bytes>, ServerGone> {
+        let asked = async {
+            let response = self.send(at, Method::GET, path, None, None).await?;
+            let is_there = response.status().is_success();
+            let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
+            let body = body.await.map_err(|_| ServerGone)?.to_bytes();
+            Ok(is_there.then_some(body))
+        };
+        tokio::time::timeout(PATIENCE, asked)
+            .await
+            .map_err(|_| ServerGone)?
+    }
+
     /// Gives something to whatever is at this path.
     pub(crate) async fn give(
         &self,

@@ -17,6 +17,8 @@ pub struct Counts {
     pub stopped: u64,
     /// Messages that a server said it has.
     pub accepted: u64,
+    /// Those of them that had an image.
+    pub images: u64,
     /// Those of them that are gone.
     pub lost: u64,
     /// Forks and appended messages.
@@ -171,6 +173,7 @@ impl Counts {
             steered,
             put_off,
             accepted,
+            images,
             lost,
             deleted,
             ends,
@@ -208,6 +211,7 @@ impl Counts {
             (&mut self.rejected, rejected),
             (&mut self.steered, steered),
             (&mut self.accepted, accepted),
+            (&mut self.images, images),
             (&mut self.lost, lost),
             (&mut self.deleted, deleted),
             (&mut self.stuck, stuck),

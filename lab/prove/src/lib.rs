@@ -28,6 +28,7 @@ mod oracle;
 mod orphans;
 mod passer;
 mod person;
+mod picture;
 mod plan;
 mod reader;
 mod report;

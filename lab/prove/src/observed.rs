@@ -53,6 +53,7 @@ pub(crate) struct Observed {
     pub(crate) relay: Relay,
     /// Forks, and messages that no turn made.
     pub(crate) copies: Copies,
+    pub(crate) images: Images,
     /// Texts of files in the workspace in the end, by their path.
     pub(crate) files: BTreeMap<String, String>,
     /// Sessions whose deletion the server has confirmed.
@@ -63,6 +64,15 @@ pub(crate) struct Observed {
     pub(crate) put_off: BTreeMap<String, u64>,
     /// What went wrong with the server itself.
     pub(crate) incidents: Vec<Incident>,
+}
+
+/// What became of images, by their names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Images {
+    /// A message names them, and they are not there or not whole.
+    pub(crate) lost: Vec<String>,
+    /// They are there, and their session is deleted.
+    pub(crate) left: Vec<String>,
 }
 
 /// What happens to the spool between a kill and the next start.
@@ -211,6 +221,8 @@ pub(crate) struct Stored {
     pub(crate) content: String,
     /// The call that it answers.
     pub(crate) call: Option<String>,
+    /// The name of its image.
+    pub(crate) image: Option<String>,
     /// How many agents are above the one whose message it is.
     pub(crate) depth: u64,
     /// The call that the agent's whole turn answers, where the row says so.

@@ -5,6 +5,7 @@ mod approvals;
 mod calls;
 mod chat;
 mod copies;
+mod images;
 mod messages;
 mod questions;
 mod relay;
@@ -58,6 +59,7 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     questions::judge(observed, &streams, &mut verdict);
     relay::judge(observed, &mut verdict);
     copies::judge(observed, &mut verdict);
+    images::judge(observed, &mut verdict);
     verdict
 }
 

@@ -11,6 +11,11 @@ use crate::reader::Subject;
 use crate::scene;
 use crate::stage::Stage;
 
+/// The message that is said in a session.
+pub(crate) fn message(session: &str) -> String {
+    format!("{session}-m1")
+}
+
 /// Opens and deletes sessions until the arena closes.
 pub(crate) struct Passer {
     pub(crate) stage: Arc<Stage>,
@@ -35,7 +40,7 @@ impl Passer {
 
     /// Says something, and does not wait for what comes of it.
     async fn say(&mut self, session: &str) {
-        let message = format!("{session}-m1");
+        let message = message(session);
         // A session is deleted over its question, and with its agents at work, too.
         let scenes = [
             Scene::Text,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::client::{Address, Frames, Refusal, ServerGone, StreamItem};
 use crate::dice::Dice;
 use crate::observed::{Delivery, Frame, Incident, Profile, ReaderConnection};
+use crate::picture;
 use crate::scene;
 use crate::stage::Stage;
 
@@ -25,12 +26,16 @@ pub(crate) struct Subject {
 impl Subject {
     /// What says the message, for the first time or again.
     pub(crate) fn params(&self) -> Value {
-        json!({
+        let mut params = json!({
             "sessionId": self.session,
             "messageId": self.message,
             "content": scene::content(&self.message),
             "delivery": self.delivery.word(),
-        })
+        });
+        if let Some(data) = picture::spelled(&self.message) {
+            params["attachments"] = json!([{ "data": data }]);
+        }
+        params
     }
 }
 

@@ -11,8 +11,11 @@ use tokio::time::{Instant, timeout_at};
 use crate::client::{Address, Frames, Refusal, ServerGone, StreamItem};
 use crate::listener;
 use crate::observed::{
-    CopiedRow, Copies, Incident, ListedTurn, Profile, ReaderConnection, Stored, Tokens, Totals,
+    CopiedRow, Copies, Images, Incident, ListedTurn, Profile, ReaderConnection, Stored, Tokens,
+    Totals,
 };
+use crate::passer;
+use crate::picture;
 use crate::reader::Subject;
 use crate::stage::Stage;
 
@@ -40,6 +43,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
         totals(stage, at, &session).await;
     }
     copies(stage, at, &observed.copies).await;
+    images(stage, at, end).await;
     damage(stage, at).await;
     chat(stage, at, end).await;
     for session in observed.deleted {
@@ -156,6 +160,38 @@ async fn copies(stage: &Stage, at: &Address, copies: &Copies) {
     for session in forks.chain(appended) {
         stage.keeps_copies(all(stage, at, session).await.into_iter());
     }
+}
+
+/// What became of the images of the rows that were read, and of those of deleted sessions.
+async fn images(stage: &Stage, at: &Address, end: Instant) {
+    let observed = stage.observed();
+    let mut images = Images::default();
+    let copied = observed.copies.rows.iter().map(|copy| &copy.row);
+    let rows = observed.stored.iter().chain(copied);
+    let named: BTreeSet<_> = rows.filter_map(|row| row.image.as_deref()).collect();
+    for name in named {
+        match stage.client.bytes(at, &format!("/api/blobs/{name}")).await {
+            Ok(Some(bytes)) if picture::name(&bytes) == name => {}
+            Ok(_) => images.lost.push(name.to_owned()),
+            Err(ServerGone) => stage.note(Incident::Unfinished(name.to_owned())),
+        }
+    }
+    for session in &observed.deleted {
+        let Some(image) = picture::of(&passer::message(session)) else {
+            continue;
+        };
+        let name = picture::name(&image);
+        let path = format!("/api/blobs/{name}");
+        // It is removed a moment after the answer.
+        while let Ok(Some(_)) = stage.client.bytes(at, &path).await {
+            if Instant::now() > end {
+                images.left.push(name);
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    stage.kept_images(images);
 }
 
 /// The last turns of a session, once all are over or it is too late for that: those in the background
@@ -288,5 +324,6 @@ fn row_of(session: &str, row: &Value) -> Stored {
         role: text(&row["role"]),
         content: text(&row["content"]),
         call: row["toolCallId"].as_str().map(str::to_owned),
+        image: row["parts"][1]["blob"].as_str().map(str::to_owned),
     }
 }

@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
 use crate::observed::{
-    AppendedMessage, BranchStop, CopiedRow, Fork, Frame, Incident, ListedTurn, Observed, Post,
-    Profile, ReaderConnection, Scene, Stop, Stored, Totals,
+    AppendedMessage, BranchStop, CopiedRow, Fork, Frame, Images, Incident, ListedTurn, Observed,
+    Post, Profile, ReaderConnection, Scene, Stop, Stored, Totals,
 };
 use crate::scene;
 use crate::ticker::Ticker;
@@ -220,6 +220,10 @@ impl Stage {
     }
 
     /// Notes what is in a session without turns in the end.
+    pub(crate) fn kept_images(&self, images: Images) {
+        self.notes().observed.images = images;
+    }
+
     pub(crate) fn keeps_copies(&self, rows: impl Iterator<Item = CopiedRow>) {
         self.notes().observed.copies.rows.extend(rows);
     }

@@ -54,6 +54,10 @@ broken! {
     RejectedKept = "rejected_kept", says::rejected_kept;
     /// A session that was deleted is there again.
     CameBack = "came_back", says::came_back;
+    /// A message that is kept has lost its image.
+    ImageLost = "image_lost", says::image_lost;
+    /// An image is kept that belongs to no message.
+    ImageLeft = "image_left", says::image_left;
     /// Messages stand in another order than they were accepted in.
     OrderBroken = "order_broken", says::order_broken;
     /// One message started two turns.

@@ -56,6 +56,15 @@ fn messages() -> Vec<Broken> {
             let row = day.stored.iter_mut().find(|row| row.call.is_some());
             row.unwrap().content.push('!');
         }),
+        check(Broken::ImageLost, |day| {
+            day.stored[0].image = Some("another".to_owned());
+        }),
+        check(Broken::ImageLost, |day| {
+            day.images.lost.push("one".to_owned());
+        }),
+        check(Broken::ImageLeft, |day| {
+            day.images.left.push("one".to_owned());
+        }),
         check(Broken::OrderBroken, |day| {
             let first = day.stored.remove(0);
             day.stored.push(first);

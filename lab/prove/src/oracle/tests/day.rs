@@ -12,6 +12,7 @@ use crate::observed::{
     AppendedMessage, Class, CopiedRow, Delivery, Effect, Fork, Frame, Observed, ObservedPrompt,
     Post, Profile, ReaderConnection, Scene, Stored, Tokens, Totals,
 };
+use crate::picture;
 use crate::words;
 
 /// A log as it is written: each event gets the next place.
@@ -338,6 +339,9 @@ pub(super) fn row(id: &str, role: &str, content: &str, call: Option<&str>) -> St
         role: role.to_owned(),
         content: content.to_owned(),
         call: call.map(str::to_owned),
+        image: picture::of(id)
+            .filter(|_| role == "user")
+            .map(|image| picture::name(&image)),
         ..Stored::default()
     }
 }
