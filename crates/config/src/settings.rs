@@ -90,6 +90,9 @@ pub struct Provider {
     /// says it wrong.
     #[schemars(with = "u32", example = 8192, range(min = 256, max = 100_000_000), extend("x-widens" = true))]
     pub context_window: Option<u32>,
+    /// Whether its models take images, where that is not known or known wrongly.
+    #[schemars(with = "bool", example = true, extend("x-widens" = true))]
+    pub images: Option<bool>,
 }
 
 /// Which models may be used, and how long to wait for their servers.
@@ -422,6 +425,7 @@ impl fmt::Debug for Provider {
             .field("api_key", &self.api_key)
             .field("api_base", &api_base)
             .field("context_window", &self.context_window)
+            .field("images", &self.images)
             .finish()
     }
 }

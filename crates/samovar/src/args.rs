@@ -174,6 +174,8 @@ pub(crate) struct Run {
     pub(crate) prompt: String,
     #[command(flatten)]
     pub(crate) talk: Talk,
+    #[arg(long, value_name = "FILE", help = help::image())]
+    pub(crate) image: Vec<PathBuf>,
     #[arg(
         long,
         value_name = "HOW",

@@ -408,6 +408,8 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
         let window = provider.context_window.iter();
         let window = window.map(|window| (name.clone(), u64::from(*window)));
         config.windows.extend(window);
+        let images = provider.images.map(|images| (name.clone(), images));
+        config.images.extend(images);
     }
     let models = &settings.models;
     config.timeouts.connect = models.connect;

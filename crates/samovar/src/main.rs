@@ -40,6 +40,7 @@ mod exit;
 #[cfg(feature = "failpoints")]
 mod failpoints;
 mod follow;
+mod images;
 mod init;
 mod keyboard;
 mod lists;
@@ -170,7 +171,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Tools(command)) => tools::tools(command).await,
         Some(Command::Turns(command)) => turns::turns(command).await,
         Some(Command::Approvals(command)) => approvals::approvals(command).await,
-        Some(Command::Agents(command)) => agents::agents(command).await,
+        Some(Command::Agents(command)) => Box::pin(agents::agents(command)).await,
         Some(Command::Models(command)) => lists::models(command).await,
         Some(Command::Token(command)) => lists::token(command).await,
         Some(Command::Audit(command)) => audit::audit(command).await,

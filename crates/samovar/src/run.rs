@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 
 use samovar_core::command::Text;
-use samovar_core::{Code, Error, SessionId};
+use samovar_core::{Code, Error, Image, SessionId};
 use samovar_locale as text;
 use tokio::time::Instant;
 
@@ -13,6 +13,7 @@ use crate::args;
 use crate::calls::Extent;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
+use crate::images;
 use crate::screen::say;
 use crate::stop::Stop;
 use crate::talk::{Talk, TurnEnd, farewell};
@@ -29,12 +30,13 @@ const ROOM_FOR_PARAMS: usize = 1024;
 pub(crate) async fn run(args: args::Run) -> Result<Exit, Failure> {
     let prompt = Text::new(prompt(&args)?)?;
     check_delivery(&args)?;
+    let images = images::read(&args.image)?;
     let found = config::read(&args.talk.places, &args.talk.who, LocalData::UseOnly)?;
     check_size(prompt.as_str(), found.config.server.max_body_bytes)?;
     if args.detach && !is_served(&found.config).await {
         return Err(Failure::usage(text::run::detached_alone()));
     }
-    let what = TurnSource::Say(&prompt, args.delivery);
+    let what = TurnSource::Say(&prompt, images, args.delivery);
     let plan = Plan::new(&args.talk, &args.show, args.detach);
     Box::pin(turn(what, plan, &found)).await
 }
@@ -65,7 +67,7 @@ pub(crate) async fn resume(args: args::Resume) -> Result<Exit, Failure> {
 
 /// What brings the turn that is shown.
 enum TurnSource<'a> {
-    Say(&'a Text, args::Delivery),
+    Say(&'a Text, Vec<Image>, args::Delivery),
     Resume,
 }
 
@@ -136,7 +138,8 @@ async fn show_all(
     let make = |session: &SessionId| View::new(plan.show.output, extent, session);
     let mut view = make(&talk.session.id);
     let left = match what {
-        TurnSource::Say(text, delivery) => {
+        TurnSource::Say(text, images, delivery) => {
+            talk.attached = images;
             let message = talk.message(text, delivery);
             talk.say(message, &mut view, stop, plan.deadline).await
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use samovar_core::command::Text;
 use samovar_core::situation::Environment;
-use samovar_core::{Approval, Budget, Code, SessionId};
+use samovar_core::{Approval, Budget, Code, Image, SessionId};
 use samovar_locale as text;
 use samovar_server::Home;
 use samovar_wire::agent::{Dollars, SessionInfo, UndoResult};
@@ -28,6 +28,7 @@ use crate::client::Client;
 use crate::config::Setup;
 use crate::exit::{Exit, Failure, ServerLoss, complaint};
 use crate::follow::TurnStream;
+use crate::images;
 use crate::keyboard::typed_ahead;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::{say, say_in};
@@ -64,6 +65,8 @@ pub(crate) struct Talk {
     begun: Option<SessionId>,
     bounds: Bounds,
     person: Person,
+    /// What goes with the next message.
+    pub(crate) attached: Vec<Image>,
     /// What was typed while a turn ran, before it asked something.
     typed_ahead: String,
     /// What commands get of this shell.
@@ -336,13 +339,18 @@ impl Talk {
         }
     }
 
-    /// A message, under an id of its own: however often it is posted, it is said once.
-    pub(crate) fn message(&self, text: &Text, delivery: Delivery) -> MessageBody {
+    /// A message with what is attached, under an id of its own: however often it is posted, it is said
+    /// once.
+    pub(crate) fn message(&mut self, text: &Text, delivery: Delivery) -> MessageBody {
+        let images = std::mem::take(&mut self.attached);
         let mut said = json!({
             "sessionId": self.session.id,
             "content": text.as_str(),
             "messageId": Home::fresh_message(),
         });
+        if !images.is_empty() {
+            said["attachments"] = json!(images::attachments(&images));
+        }
         // What may join another turn sets nothing for its own.
         if delivery != Delivery::Steer {
             said["approval"] = json!(self.approval());

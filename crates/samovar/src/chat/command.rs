@@ -1,5 +1,7 @@
 //! The commands of a chat: lines that begin with a slash.
 
+use std::path::{Path, PathBuf};
+
 use samovar_core::{Approval, Code};
 use samovar_locale as text;
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
@@ -8,6 +10,7 @@ use serde_json::json;
 use super::lines::Lines;
 use crate::config::Setup;
 use crate::exit::Failure;
+use crate::images;
 use crate::lists::{Rows, show_models};
 use crate::output::table;
 use crate::screen::{put, say, visible};
@@ -32,6 +35,7 @@ pub(super) enum Slash {
     Sessions(Option<String>),
     New,
     Fork,
+    Image(PathBuf),
     Model(Option<String>),
     Approval(Option<Approval>),
     Undo(UndoReach),
@@ -56,6 +60,7 @@ impl Slash {
             ("approval", Some(word)) => Self::Approval(Some(level(&word)?)),
             ("new", None) => Self::New,
             ("fork", None) => Self::Fork,
+            ("image", Some(path)) => Self::Image(unquoted(&path).into()),
             ("undo", None) => Self::Undo(UndoReach::Files),
             ("undo", Some(argument)) if argument == "messages" => Self::Undo(UndoReach::Messages),
             ("cost", None) => Self::Cost,
@@ -87,6 +92,7 @@ impl Slash {
                 talk.fork().await?;
                 say(&fork::said(&talk.session));
             }
+            Self::Image(path) => attach(talk, &path)?,
             Self::Model(None) => {
                 let answer = talk.models().await?;
                 show_models(&answer, found, Rows::Usable)?;
@@ -110,6 +116,22 @@ impl Slash {
         }
         Ok(ChatFlow::GoOn)
     }
+}
+
+/// A path as a terminal spells one that is dropped on it.
+fn unquoted(path: &str) -> &str {
+    let inner = |mark: char| path.strip_prefix(mark)?.strip_suffix(mark);
+    inner('\'').or_else(|| inner('"')).unwrap_or(path)
+}
+
+fn attach(talk: &mut Talk, path: &Path) -> Result<(), Failure> {
+    let image = images::read_one(path)?;
+    let mut all = talk.attached.clone();
+    all.push(image);
+    images::check(&all)?;
+    say(&text::chat::attached(all.len() as u64));
+    talk.attached = all;
+    Ok(())
 }
 
 fn level(word: &str) -> Result<Approval, Failure> {
@@ -193,6 +215,9 @@ mod tests {
         assert_eq!(read(" /undo "), Ok(Some(Slash::Undo(UndoReach::Files))));
         let messages = Slash::Undo(UndoReach::Messages);
         assert_eq!(read("/undo messages"), Ok(Some(messages)));
+        for line in ["/image a b.png", "/image 'a b.png'", "/image \"a b.png\""] {
+            assert_eq!(read(line), Ok(Some(Slash::Image("a b.png".into()))));
+        }
         assert_eq!(read("/model"), Ok(Some(Slash::Model(None))));
         let named = Slash::Model(Some("openai/gpt-5".to_owned()));
         assert_eq!(read("/model   openai/gpt-5"), Ok(Some(named)));

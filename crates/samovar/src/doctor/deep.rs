@@ -53,6 +53,11 @@ pub(super) async fn examine(found: &Setup) -> Vec<Finding> {
         finding.with_command(format!("samovar sessions delete {session}"))
     });
     findings.extend(sessions);
+    if let Some(first) = history.images.first() {
+        let fact = text::deep_images(history.images.len() as u64, first);
+        let why = text::deep_images_why();
+        findings.push(Finding::bad("rows", Exit::TurnFailed, fact, why));
+    }
     if findings.is_empty() {
         findings.push(Finding::good("rows", fact, text::deep_why()));
     }

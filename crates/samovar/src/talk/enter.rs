@@ -105,6 +105,7 @@ impl Talk {
                     is_first: entered.is_first,
                     bounds: Bounds::of(talk, found),
                     person,
+                    attached: Vec::new(),
                     typed_ahead: String::new(),
                     environment: environment(found),
                 })

@@ -7,7 +7,8 @@ use std::path::Path;
 use reqwest::Method;
 use samovar_model_server::{ModelServer, say};
 use samovar_testkit::{Program, Serving, Signal};
-use serde_json::json;
+use samovar_wire::agent::Attachment;
+use serde_json::{Value, json};
 
 use crate::setup::{messages, with_model};
 
@@ -238,6 +239,74 @@ async fn a_kill_between_the_closing_of_the_two_stores_is_no_damage() {
         let damage = server.request(Method::GET, "/api/damage");
         let damage = server.answer(damage).await.body;
         assert_eq!(damage["items"], json!([]), "{point}");
+    }
+}
+
+/// A message with an image, under an id of its own.
+fn with_image() -> Value {
+    let image = include_bytes!("../../src/model_test/red.png");
+    let attachments = json!([Attachment::of(image)]);
+    json!({"sessionId": SESSION, "content": "second", "messageId": "m", "attachments": attachments})
+}
+
+// proves AS-30, DU-13
+#[tokio::test]
+async fn a_kill_leaves_no_image_without_a_message_and_no_message_without_its_image() {
+    let mut saved = Saved::new().await;
+    for (point, is_told) in [
+        ("blob.put.before", false),
+        ("blob.put.after", false),
+        ("blob.remove.after", true),
+    ] {
+        let data = saved.copy(point);
+        let blobs = saved.program.folder().join(&data).join("blobs");
+        let images = || names(&blobs, "").len();
+        let undo = json!({"sessionId": SESSION});
+        if is_told {
+            let server = serve(&saved.program, &data).await;
+            server.ok("undo", undo.clone()).await;
+            server.ok("sendMessage", with_image()).await;
+            server.kill().await;
+            assert_eq!(images(), 1);
+        }
+        saved = saved.armed(point, 1);
+        let server = serve(&saved.program, &data).await;
+        let (method, params) = if is_told {
+            ("undo", undo.clone())
+        } else {
+            ("sendMessage", with_image())
+        };
+        let path = format!("/services/agent/{method}");
+        let sent = server
+            .request(Method::POST, &path)
+            .json(&params)
+            .send()
+            .await;
+        assert!(is_told || sent.is_err(), "{point}: {sent:?}");
+        assert_eq!(server.end().await.code, None, "{point}");
+        saved = saved.disarmed();
+
+        let server = serve(&saved.program, &data).await;
+        while images() > 0 {
+            tokio::task::yield_now().await;
+        }
+        if !is_told {
+            server.ok("sendMessage", with_image()).await;
+            assert_eq!(images(), 1, "{point}");
+        }
+        // Read, it is in the history.
+        messages(&server, SESSION).await;
+        server.kill().await;
+        let deep = ["doctor", "--deep", "--json", "--data-dir", &data];
+        let told = saved.program.run(deep).await;
+        assert!(!told.stdout.contains("missing or damaged"), "{told:?}");
+        if !is_told {
+            for name in names(&blobs, "") {
+                fs::write(blobs.join(name), "another image").unwrap();
+            }
+            let told = saved.program.run(deep).await;
+            assert!(told.stdout.contains("missing or damaged"), "{told:?}");
+        }
     }
 }
 

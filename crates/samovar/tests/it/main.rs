@@ -36,6 +36,7 @@ mod forked;
 mod format;
 mod full;
 mod hook;
+mod images;
 mod keys;
 mod local;
 #[cfg(all(feature = "failpoints", feature = "plant"))]

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use futures_util::TryStreamExt;
-use samovar_core::Broken;
+use samovar_core::{BlobHash, Broken};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
 use super::session::Session;
 use super::turns::Turn;
-use super::{agents, file, reader, row, spent};
+use super::{agents, blobs, file, reader, row, spent};
+use crate::blobs::is_whole;
 use crate::data_dir::HISTORY;
 
 /// What reading a whole history told.
@@ -25,6 +26,8 @@ pub struct HistoryReport {
     pub odd: Vec<String>,
     /// The first thing that is wrong with each damaged session, by its id.
     pub damaged: BTreeMap<String, String>,
+    /// The images that messages name and that are missing or damaged, by their hashes.
+    pub images: Vec<BlobHash>,
 }
 
 /// Reads every row of the history in a data directory that the caller holds, and verifies each. An
@@ -37,7 +40,7 @@ pub async fn read_history(data_dir: &Path) -> Result<HistoryReport, Broken> {
     if path.exists() {
         let options = file::looking(&path)?;
         let mut connection = options.connect().await.map_err(Failure::from)?;
-        let read = report.read(&mut connection).await;
+        let read = report.read(&mut connection, data_dir).await;
         let closed = connection.close().await;
         read?;
         closed.map_err(Failure::from)?;
@@ -46,7 +49,11 @@ pub async fn read_history(data_dir: &Path) -> Result<HistoryReport, Broken> {
 }
 
 impl HistoryReport {
-    async fn read(&mut self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+    async fn read(
+        &mut self,
+        connection: &mut SqliteConnection,
+        data_dir: &Path,
+    ) -> Result<(), Failure> {
         file::check_format(connection).await?;
         let pages = sqlx::query_scalar("PRAGMA integrity_check(8)");
         let pages: Vec<String> = pages.fetch_all(&mut *connection).await?;
@@ -66,6 +73,10 @@ impl HistoryReport {
         turns.await?;
         self.odd.extend(agents::verify(connection).await?);
         self.odd.extend(spent::verify(connection).await?);
+        if let Ok(named) = blobs::named(connection).await {
+            let lost = named.into_iter().filter(|hash| !is_whole(data_dir, hash));
+            self.images.extend(lost);
+        }
         Ok(())
     }
 
