@@ -67,7 +67,7 @@ pub trait Blobs: Send + Sync {
     /// [`Broken`]; [`Broken::Full`] when the disk has no room.
     fn put(&self, bytes: Arc<[u8]>) -> Future<'_, Result<BlobHash, Broken>>;
 
-    /// The bytes of a blob; `None` if there is none, or if its bytes have another hash.
+    /// The bytes of a blob; `None` if it is missing, or if its bytes have another hash.
     ///
     /// # Errors
     /// [`Broken`] when it cannot be read.

@@ -7,12 +7,12 @@ use samovar_locale as locale;
 
 use crate::blob::BlobHash;
 use crate::error::{Code, Error};
-use crate::message::Part;
-use crate::words;
 
 mod header;
 #[cfg(test)]
 mod tests;
+
+pub use header::ImageType;
 
 /// Maximum size of an image, in bytes.
 pub const MAX_IMAGE_BYTES: usize = 5 << 20;
@@ -22,29 +22,6 @@ pub const MAX_IMAGES: usize = 8;
 pub const MAX_IMAGES_BYTES: usize = 20 << 20;
 /// Maximum width and height of an image, in pixels: what services take.
 pub const MAX_IMAGE_SIDE: u32 = 8_000;
-
-words! {
-    /// The format of an image, as its media type.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-    pub enum ImageType {
-        /// Portable Network Graphics.
-        #[serde(rename = "image/png")]
-        Png = "image/png",
-        /// JPEG.
-        #[serde(rename = "image/jpeg")]
-        Jpeg = "image/jpeg",
-        /// WebP.
-        #[serde(rename = "image/webp")]
-        WebP = "image/webp",
-    }
-}
-
-impl ImageType {
-    /// The type of an image by its first bytes.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        header::kind(bytes)
-    }
-}
 
 /// A whole image, with nothing after its end.
 #[derive(Clone)]
@@ -103,21 +80,20 @@ impl Image {
         &self.bytes
     }
 
-    /// The part of a message that names it.
-    pub fn part(&self) -> Part {
-        Part::Image {
-            blob: self.hash.clone(),
-            media_type: self.media_type,
-            width: self.width,
-            height: self.height,
-            bytes: self.bytes.len() as u64,
-        }
+    /// Its format.
+    pub fn media_type(&self) -> ImageType {
+        self.media_type
+    }
+
+    /// Its width and height, in pixels.
+    pub fn size(&self) -> (u32, u32) {
+        (self.width, self.height)
     }
 }
 
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.part().fmt(f)
+        write!(f, "Image({})", self.hash)
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::blob::BlobHash;
 use crate::id::{CallId, MessageId};
-use crate::image::ImageType;
+use crate::image::{Image, ImageType};
 use crate::ports::Millis;
 use crate::tool::Effect;
 use crate::words;
@@ -267,6 +267,19 @@ pub enum Part {
         /// Its size, in bytes.
         bytes: u64,
     },
+}
+
+impl From<&Image> for Part {
+    fn from(image: &Image) -> Self {
+        let (width, height) = image.size();
+        Self::Image {
+            blob: image.hash().clone(),
+            media_type: image.media_type(),
+            width,
+            height,
+            bytes: image.bytes().len() as u64,
+        }
+    }
 }
 
 impl Part {

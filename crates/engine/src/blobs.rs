@@ -53,7 +53,7 @@ impl BlobKeeper {
         }
     }
 
-    /// The bytes of a blob; `None` if there is none.
+    /// The bytes of a blob; `None` if it is missing.
     ///
     /// # Errors
     /// [`Broken`] when it cannot be read.

@@ -2,7 +2,6 @@
 
 mod choice;
 mod idle;
-mod images;
 mod lists;
 mod overview;
 mod probing;

@@ -18,6 +18,7 @@ use crate::keyboard::{Hushed, Terminal, is_gone};
 use crate::output::TurnFormat;
 use crate::screen::say;
 use crate::stop::Stop;
+use crate::talk::message::message;
 use crate::talk::{Talk, TurnEnd, farewell};
 use crate::trusting;
 use crate::view::View;
@@ -173,7 +174,7 @@ impl Chat {
             return Ok(ChatFlow::Leave);
         }
         let mut view = self.view();
-        let message = self.talk.message(&said, Delivery::Queue);
+        let message = message(&mut self.talk, &said, Delivery::Queue);
         let hushed = self.hush();
         let left = self.talk.say(message, &mut view, stop, None).await;
         self.listen_again(hushed);

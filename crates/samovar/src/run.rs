@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::images;
 use crate::screen::say;
 use crate::stop::Stop;
+use crate::talk::message::message;
 use crate::talk::{Talk, TurnEnd, farewell};
 use crate::trusting;
 use crate::view::View;
@@ -140,7 +141,7 @@ async fn show_all(
     let left = match what {
         TurnSource::Say(text, images, delivery) => {
             talk.attached = images;
-            let message = talk.message(text, delivery);
+            let message = message(talk, text, delivery);
             talk.say(message, &mut view, stop, plan.deadline).await
         }
         TurnSource::Resume => talk.resume(&mut view, stop, plan.deadline).await,

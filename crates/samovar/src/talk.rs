@@ -3,6 +3,7 @@
 pub(crate) mod approval;
 mod enter;
 mod listen;
+pub(crate) mod message;
 mod questions;
 mod stay;
 
@@ -10,12 +11,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::command::Text;
 use samovar_core::situation::Environment;
 use samovar_core::{Approval, Budget, Code, Image, SessionId};
 use samovar_locale as text;
 use samovar_server::Home;
-use samovar_wire::agent::{Dollars, SessionInfo, UndoResult};
+use samovar_wire::agent::{SessionInfo, UndoResult};
 use samovar_wire::api::{ModelsAnswer, OpenCalls, RecoveryInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,12 +23,11 @@ use tokio::time::Instant;
 
 use self::questions::Questions;
 use crate::answer::Person;
-use crate::args::{self, Delivery};
+use crate::args;
 use crate::client::Client;
 use crate::config::Setup;
 use crate::exit::{Exit, Failure, ServerLoss, complaint};
 use crate::follow::TurnStream;
-use crate::images;
 use crate::keyboard::typed_ahead;
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::screen::{say, say_in};
@@ -36,6 +35,8 @@ use crate::sessions::find::{self, Precision};
 use crate::stop::Stop;
 use crate::style::Tone;
 use crate::view::{Ending, View};
+
+use self::message::MessageBody;
 
 /// How long a server is looked for that went away in the middle of a turn.
 const LOOKED_FOR: Duration = Duration::from_mins(1);
@@ -107,9 +108,6 @@ impl TurnEnd {
         }
     }
 }
-
-/// A message as it is posted.
-pub(crate) struct MessageBody(Value);
 
 /// What brings a turn.
 enum Source {
@@ -337,36 +335,6 @@ impl Talk {
                 Err(failure)
             }
         }
-    }
-
-    /// A message with what is attached, under an id of its own: however often it is posted, it is said
-    /// once.
-    pub(crate) fn message(&mut self, text: &Text, delivery: Delivery) -> MessageBody {
-        let images = std::mem::take(&mut self.attached);
-        let mut said = json!({
-            "sessionId": self.session.id,
-            "content": text.as_str(),
-            "messageId": Home::fresh_message(),
-        });
-        if !images.is_empty() {
-            said["attachments"] = json!(images::attachments(&images));
-        }
-        // What may join another turn sets nothing for its own.
-        if delivery != Delivery::Steer {
-            said["approval"] = json!(self.approval());
-            said["maxIterations"] = json!(self.bounds.max_iterations);
-            let budget = self.bounds.budget;
-            said["budgetTokens"] = json!(budget.tokens);
-            said["budgetSteps"] = json!(budget.steps);
-            said["budgetUsd"] = json!(budget.cost.map(Dollars));
-            said["budgetWallSeconds"] = json!(budget.wall_ms.map(|wall| wall / 1000));
-            said["noInput"] = json!(self.person == Person::Absent);
-            // Where this process serves, it has it already.
-            let environment = self.environment.as_deref();
-            said["environment"] = json!(environment.filter(|_| !self.way.is_here()));
-        }
-        said["delivery"] = delivery.as_str().into();
-        MessageBody(without_nulls(said))
     }
 
     /// A turn from behind a frame. A server that has gone meanwhile is looked for again.

@@ -1,5 +1,7 @@
 //! The agent service: its methods, each a command or a read (01).
 
+mod images;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -198,25 +200,8 @@ struct AcceptedTurn {
     _here: Attendance,
 }
 
-/// The action of a message. Images are read on a thread of their own: they take tens of milliseconds.
-/// What the body may have more is for them alone.
-async fn into_action(call: &Call, params: SendMessageParams) -> Result<(SessionId, Action), Error> {
-    if params.content.len() > call.max_body_bytes {
-        let why = locale::request::body_too_large(call.max_body_bytes as u64);
-        return Err(Error::new(Code::BodyTooLarge, why));
-    }
-    if params.attachments.is_empty() {
-        return params.into_action();
-    }
-    let read = tokio::task::spawn_blocking(|| params.into_action()).await;
-    read.unwrap_or_else(|error| {
-        tracing::error!(%error, "the images of a message were not read");
-        Err(Error::new(Code::Internal, locale::message::not_taken()))
-    })
-}
-
 async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Error> {
-    let (session, action) = into_action(call, params).await?;
+    let (session, action) = images::into_action(call.max_body_bytes, params).await?;
     let engine = call.engine().await?;
     let here = engine.attend();
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {

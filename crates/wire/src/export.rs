@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
         let bytes = STANDARD.decode(blob.data).ok()?;
         let (length, image) = (bytes.len(), Image::new(bytes).ok()?);
         let is_it = *image.hash() == blob.sha256 && image.bytes().len() == length;
-        let (data, part) = (blob.data, image.part());
+        let (data, part) = (blob.data, Part::from(&image));
         self.blobs.insert(blob.sha256, ImportedBlob { data, part });
         is_it.then_some(())
     }

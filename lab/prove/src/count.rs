@@ -17,8 +17,6 @@ pub struct Counts {
     pub stopped: u64,
     /// Messages that a server said it has.
     pub accepted: u64,
-    /// Those of them that had an image.
-    pub images: u64,
     /// Those of them that are gone.
     pub lost: u64,
     /// Forks and appended messages.
@@ -81,6 +79,8 @@ pub struct CopyCounts {
     pub forks: u64,
     /// Messages that were appended.
     pub appended: u64,
+    /// Messages with an image.
+    pub images: u64,
 }
 
 /// Numbers of called agents.
@@ -173,7 +173,6 @@ impl Counts {
             steered,
             put_off,
             accepted,
-            images,
             lost,
             deleted,
             ends,
@@ -211,7 +210,6 @@ impl Counts {
             (&mut self.rejected, rejected),
             (&mut self.steered, steered),
             (&mut self.accepted, accepted),
-            (&mut self.images, images),
             (&mut self.lost, lost),
             (&mut self.deleted, deleted),
             (&mut self.stuck, stuck),
@@ -238,7 +236,12 @@ impl Counts {
 
 impl CopyCounts {
     fn add(&mut self, other: &Self) {
-        let Self { forks, appended } = other;
+        let Self {
+            forks,
+            appended,
+            images,
+        } = other;
+        self.images += images;
         self.forks += forks;
         self.appended += appended;
     }

@@ -5,7 +5,6 @@ mod approvals;
 mod calls;
 mod chat;
 mod copies;
-mod images;
 mod messages;
 mod questions;
 mod relay;
@@ -59,7 +58,6 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     questions::judge(observed, &streams, &mut verdict);
     relay::judge(observed, &mut verdict);
     copies::judge(observed, &mut verdict);
-    images::judge(observed, &mut verdict);
     verdict
 }
 

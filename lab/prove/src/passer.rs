@@ -7,14 +7,10 @@ use serde_json::json;
 use crate::client::ServerGone;
 use crate::dice::Dice;
 use crate::observed::{Delivery, Incident, Profile, Scene};
+use crate::picture;
 use crate::reader::Subject;
 use crate::scene;
 use crate::stage::Stage;
-
-/// The message that is said in a session.
-pub(crate) fn message(session: &str) -> String {
-    format!("{session}-m1")
-}
 
 /// Opens and deletes sessions until the arena closes.
 pub(crate) struct Passer {
@@ -40,7 +36,7 @@ impl Passer {
 
     /// Says something, and does not wait for what comes of it.
     async fn say(&mut self, session: &str) {
-        let message = message(session);
+        let message = picture::message_of(session);
         // A session is deleted over its question, and with its agents at work, too.
         let scenes = [
             Scene::Text,

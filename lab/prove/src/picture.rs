@@ -21,6 +21,11 @@ pub(crate) fn of(message: &str) -> Option<Vec<u8>> {
     })
 }
 
+/// The message in a session that is to be deleted.
+pub(crate) fn message_of(session: &str) -> String {
+    format!("{session}-m1")
+}
+
 /// The same, as a message brings it.
 pub(crate) fn spelled(message: &str) -> Option<String> {
     of(message).map(|image| STANDARD.encode(image))

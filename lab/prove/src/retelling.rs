@@ -14,7 +14,6 @@ use crate::observed::{
     CopiedRow, Copies, Images, Incident, ListedTurn, Profile, ReaderConnection, Stored, Tokens,
     Totals,
 };
-use crate::passer;
 use crate::picture;
 use crate::reader::Subject;
 use crate::stage::Stage;
@@ -177,7 +176,7 @@ async fn images(stage: &Stage, at: &Address, end: Instant) {
         }
     }
     for session in &observed.deleted {
-        let Some(image) = picture::of(&passer::message(session)) else {
+        let Some(image) = picture::of(&picture::message_of(session)) else {
             continue;
         };
         let name = picture::name(&image);

@@ -113,7 +113,7 @@ fn turns(report: &Report) -> Vec<Row> {
         },
         counted(says::row_stopped(), counts.stopped),
         counted(says::row_accepted(), counts.accepted),
-        counted(says::row_images(), counts.images),
+        counted(says::row_images(), counts.copies.images),
         counted(says::row_steered(), counts.steered),
         counted(says::row_rejected(), counts.rejected),
         counted(says::row_appended(), counts.copies.appended),

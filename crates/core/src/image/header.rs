@@ -1,6 +1,29 @@
 //! Reads the size of an image and where it ends, without decoding it.
 
-use super::ImageType;
+use crate::words;
+
+words! {
+    /// The format of an image, as its media type.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+    pub enum ImageType {
+        /// Portable Network Graphics.
+        #[serde(rename = "image/png")]
+        Png = "image/png",
+        /// JPEG.
+        #[serde(rename = "image/jpeg")]
+        Jpeg = "image/jpeg",
+        /// WebP.
+        #[serde(rename = "image/webp")]
+        WebP = "image/webp",
+    }
+}
+
+impl ImageType {
+    /// The type of an image by its first bytes.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        kind(bytes)
+    }
+}
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Part;
 
 /// Images of 3 by 2 pixels, as an image editor writes them.
 const SAMPLES: [(&str, ImageType, &[u8]); 9] = [
@@ -51,7 +52,7 @@ fn an_image_is_known_by_its_bytes_and_ends_where_it_says() {
     for (name, media_type, bytes) in SAMPLES {
         let polyglot = [bytes, b"PK\x03\x04 what follows"].concat();
         let image = Image::new(polyglot).unwrap();
-        let Part::Image { width, height, .. } = image.part() else {
+        let Part::Image { width, height, .. } = Part::from(&image) else {
             panic!("{name}: an image is the part of an image");
         };
         assert_eq!(

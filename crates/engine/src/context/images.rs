@@ -7,6 +7,9 @@ use samovar_core::{Message, Part};
 
 use super::Sized;
 
+#[cfg(test)]
+mod tests;
+
 /// Pixels for a token, as a provider publishes them; larger images are made smaller there.
 const PIXELS_PER_TOKEN: u64 = 750;
 /// What an image takes at least and at most, in tokens.

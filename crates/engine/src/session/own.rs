@@ -192,7 +192,7 @@ impl Parts {
         images: &[Image],
     ) -> Message {
         let text = Part::text(text.into_string());
-        let images = images.iter().map(Image::part);
+        let images = images.iter().map(Part::from);
         let fresh = || MessageId::fresh(self.ids.as_ref());
         Message::new(
             id.unwrap_or_else(fresh),

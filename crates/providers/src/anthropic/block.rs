@@ -43,7 +43,7 @@ pub(super) enum Block<'a> {
     },
 }
 
-/// An image that stands in the request itself.
+/// An image inside the request.
 #[derive(Serialize)]
 pub(super) struct ImageSource {
     r#type: &'static str,

@@ -58,7 +58,7 @@ const REASONERS: &[ModelOverride] = &[
     reasoner("gpt-5"),
 ];
 
-/// Which models of `openai` take images, whoever serves them.
+/// Which models of `openai` take images, on any server.
 const GPTS: &[(&str, bool)] = &[
     ("gpt-3.5", false),
     ("o1-mini", false),

@@ -287,7 +287,7 @@ impl<'a> Checks<'a> {
             Err(error) => return Check::new(IMAGE, State::Failed, error.message.into()),
         };
         let mut asked = user("Which colour has this picture? Say the colour alone.");
-        asked.parts.push(image.part());
+        asked.parts.push(Part::from(&image));
         let mut prompt = self.prompt(&[asked], &[], SHORT);
         let bytes = (image.hash().clone(), image.bytes().clone());
         prompt.images.extend([bytes]);

@@ -242,7 +242,7 @@ async fn a_kill_between_the_closing_of_the_two_stores_is_no_damage() {
     }
 }
 
-/// A message with an image, under an id of its own.
+/// A message with an image and a fixed id.
 fn with_image() -> Value {
     let image = include_bytes!("../../src/model_test/red.png");
     let attachments = json!([Attachment::of(image)]);

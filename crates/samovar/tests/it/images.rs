@@ -8,7 +8,7 @@ use crate::setup::{ended_with, with_model};
 
 // proves AS-30
 #[tokio::test]
-async fn run_and_chat_send_images_and_name_the_file_that_is_none() {
+async fn run_and_chat_send_images_and_name_a_file_that_is_no_image() {
     let (program, model) = with_model([say("red").forever()]).await;
     let red = include_bytes!("../../src/model_test/red.png");
     fs::write(program.folder().join("a red.jpg"), red).unwrap();

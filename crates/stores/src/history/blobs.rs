@@ -18,7 +18,7 @@ const WITH_BLOBS: &str = "SELECT parts FROM message_rows WHERE instr(parts, '\"b
 /// The hashes of all blobs that messages name.
 ///
 /// # Errors
-/// [`Failure`] when one message cannot be read: then nobody knows what it names.
+/// [`Failure`] when one message cannot be read, because what it names is then unknown.
 pub(super) async fn named(reader: impl SqliteExecutor<'_>) -> Result<BTreeSet<BlobHash>, Failure> {
     let rows: Vec<String> = sqlx::query_scalar(WITH_BLOBS).fetch_all(reader).await?;
     let mut named = BTreeSet::new();

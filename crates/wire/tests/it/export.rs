@@ -75,7 +75,9 @@ fn an_image_is_in_the_file_once_and_is_what_its_hash_says() {
     for row in &mut copy.messages {
         if row.message.role == Role::User {
             let message = Arc::make_mut(&mut row.message);
-            message.parts.extend([image.part(), image.part()]);
+            message
+                .parts
+                .extend([Part::from(&image), Part::from(&image)]);
         }
     }
     let text: String = lines_with(copy.clone(), &bytes).collect();

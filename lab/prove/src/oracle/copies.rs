@@ -1,10 +1,11 @@
 //! Copies: a fork that was accepted has all that it was said to have, once and in its order, and what was
-//! appended is kept once, in its order.
+//! appended is kept once, in its order. And images, which copies name, too.
 
 use std::collections::HashMap;
 
 use super::Verdict;
 use crate::observed::{CopiedRow, Fork, Observed};
+use crate::picture;
 use crate::violation::Broken;
 
 pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {
@@ -35,6 +36,7 @@ pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {
         }
     }
     appended(observed, verdict);
+    images(observed, verdict);
 }
 
 fn is_whole(fork: &Fork, copies: &[&CopiedRow], verdict: &mut Verdict) {
@@ -64,5 +66,23 @@ fn appended(observed: &Observed, verdict: &mut Verdict) {
             }
             _ => verdict.find(Broken::KeptTwice, &message.session, &message.id),
         }
+    }
+}
+
+/// A message that is kept has its image, and none is left of a session that is deleted.
+fn images(observed: &Observed, verdict: &mut Verdict) {
+    for post in observed.posts.iter().filter(|post| post.acked_at.is_some()) {
+        let sent = picture::of(&post.message).map(|image| picture::name(&image));
+        verdict.counts.copies.images += u64::from(sent.is_some());
+        let row = observed.stored.iter().find(|row| row.id == post.message);
+        if row.is_some_and(|row| row.image != sent) {
+            verdict.find(Broken::ImageLost, &post.session, &post.message);
+        }
+    }
+    for image in &observed.images.lost {
+        verdict.find(Broken::ImageLost, image, "");
+    }
+    for image in &observed.images.left {
+        verdict.find(Broken::ImageLeft, image, "");
     }
 }
