@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
 use samovar_core::{CallId, MessageId, Millis, Outcome, ToolCall};
@@ -250,10 +250,10 @@ fn what_is_left_out_stays_left_out_while_a_turn_grows() {
     }
     let steps = firsts.len();
     firsts.dedup();
+    let different = firsts.len();
     assert!(
-        firsts.len() * 3 < steps,
-        "{} beginnings in {steps} steps",
-        firsts.len()
+        different * 3 < steps,
+        "{different} beginnings in {steps} steps"
     );
 }
 
@@ -262,10 +262,10 @@ pub(super) fn prompt(messages: Vec<Arc<Message>>, max_tokens: u32) -> Prompt {
         model: "m".to_owned(),
         layers: Vec::new(),
         tools: Arc::new([]),
+        images: BTreeMap::new(),
+        temperature: 0.7,
         messages,
         max_tokens,
-        temperature: 0.7,
-        images: std::collections::BTreeMap::new(),
     }
 }
 
@@ -327,12 +327,8 @@ fn a_server_that_counts_what_is_reserved_for_the_answer_is_asked_for_less() {
     for (window, is_named) in [(2048, true), (4096, true), (2048, false), (4096, false)] {
         let mut limit = None;
         let refusals = (0..9).find(|_| {
-            let prompt = transcript.show_in(
-                prompt(Vec::new(), 4096),
-                limit.as_ref(),
-                None,
-                Images::Shown,
-            );
+            let asked = prompt(Vec::new(), 4096);
+            let prompt = transcript.show_in(asked, limit.as_ref(), None, Images::Shown);
             let used = size(&prompt) * 3 / 4 + u64::from(prompt.max_tokens);
             let named = ContextNumbers {
                 used: Some(used),
@@ -452,8 +448,8 @@ fn one_table_of_numbers_does_not_shrink_the_window_for_the_prose_after_it() {
             400,
         );
         let prompt = loop {
-            let prompt =
-                transcript.show_in(prompt(Vec::new(), 512), Some(&limit), None, Images::Shown);
+            let asked = prompt(Vec::new(), 512);
+            let prompt = transcript.show_in(asked, Some(&limit), None, Images::Shown);
             if real(&prompt) + 512 <= 8192 {
                 break prompt;
             }
