@@ -24,7 +24,8 @@ use super::{row, terms};
 const MAX_CANDIDATES: u32 = 200;
 /// Candidates when the index cannot be asked.
 const MAX_NEWEST: u32 = 1000;
-/// Bytes of their text that are read; after so many, there are no more candidates.
+/// Bytes of text that are read of what the index names; after so many, there are no more candidates. All
+/// that it lacks is read: it is little.
 const MAX_READ_BYTES: usize = 256 << 10;
 
 const IS_INDEXED: &str = "SELECT NOT EXISTS (SELECT 1 FROM message_rows \
@@ -76,13 +77,15 @@ impl Found {
     ) -> Result<(), Failure> {
         let mut ranked = Vec::new();
         let newest = sqlx::query(NOT_INDEXED).fetch(&mut *moment);
-        self.rank(newest, &fits, damages, &mut ranked).await?;
+        let all = usize::MAX;
+        self.rank(newest, &fits, damages, &mut ranked, all).await?;
         let candidates = match expression {
             "" => sqlx::query(NEWEST).bind(MAX_NEWEST),
             _ => sqlx::query(SEARCHED).bind(MAX_CANDIDATES).bind(expression),
         };
         let candidates = candidates.fetch(moment);
-        self.rank(candidates, &fits, damages, &mut ranked).await?;
+        self.rank(candidates, &fits, damages, &mut ranked, MAX_READ_BYTES)
+            .await?;
         // Stable: of those of one moment, the one that was put last is first.
         ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         self.hits.extend(ranked.into_iter().map(|(_, hit)| hit));
@@ -96,6 +99,7 @@ impl Found {
         fits: impl Fn(&str) -> Option<Fit>,
         damages: &dyn Damages,
         ranked: &mut Vec<(Rank, Hit)>,
+        max_bytes: usize,
     ) -> Result<(), Failure> {
         let mut bytes = 0;
         while let Some(row) = candidates.try_next().await? {
@@ -126,7 +130,7 @@ impl Found {
                 };
                 ranked.push(((worth, is_said, at), hit));
             }
-            if bytes >= MAX_READ_BYTES {
+            if bytes >= max_bytes {
                 break;
             }
         }

@@ -84,6 +84,26 @@ async fn each_of_sixty_queries_in_four_languages_finds_its_message_among_the_fir
 
 // proves AS-27
 #[tokio::test]
+async fn a_message_is_found_however_much_was_said_after_it() {
+    for place in TestHistory::every().await {
+        let filler = "lorem ipsum ".repeat(630);
+        let mut log = vec![open(), said("first", &format!("zebrafish {filler}"), 1)];
+        for n in 0..70 {
+            log.push(said(&format!("m{n}"), &filler, 2 + n));
+            let last = u64::try_from(log.len()).unwrap();
+            place
+                .project("s", vec![(last, log.last().unwrap().clone())])
+                .await;
+            if n == 0 {
+                place.project("s", numbered(log.clone())).await;
+            }
+            assert_eq!(place.found("zebrafish").await, "first", "{n}");
+        }
+    }
+}
+
+// proves AS-27
+#[tokio::test]
 async fn a_hit_names_its_session_and_role_and_the_newest_of_equal_ones_is_first() {
     for place in TestHistory::every().await {
         let mut result = message("result", Role::Tool, "");
