@@ -24,11 +24,21 @@ impl Mailbox {
         {
             return Err(self.missing());
         }
+        let is_named = appended.message.is_some();
         let mut message = self.message_of(appended);
-        let id = message.id.clone();
-        if let Some(row) = self.find_or_claim(&id).await? {
-            return self.is_same(row, message);
+        let known = match self.find_or_claim(&message.id).await {
+            Ok(row) => row.map(|row| self.is_same(row, message.clone())),
+            Err(refused) => Some(Err(refused)),
+        };
+        match known {
+            None => {}
+            // Clients number their calls in each session anew: the id of a call is a proposal.
+            Some(Err(refused)) if !is_named && refused.code == Code::MessageConflict => {
+                message.id = MessageId::fresh(self.parts.ids.as_ref());
+            }
+            Some(answer) => return answer,
         }
+        let id = message.id.clone();
         let kept = match self.check_appended(&mut message) {
             Ok(()) => self.keep_appended(Arc::new(message)).await,
             Err(refused) => Err(refused),

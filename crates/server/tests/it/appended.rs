@@ -95,6 +95,24 @@ async fn an_appended_message_is_kept_once_counted_shown_to_the_model_and_starts_
 
 // proves AS-17
 #[tokio::test]
+async fn two_sessions_may_number_their_calls_alike() {
+    let app = App::start([say("never said")]).await;
+    for _ in 0..2 {
+        let session = app.session().await;
+        for text in ["first", "second"] {
+            for message in [asking(&["call_0"]), result("call_0", text)] {
+                let answer = append(&app, &session, &message).await;
+                assert_eq!(answer.status, 200, "{answer:?}");
+            }
+        }
+        let rows = rows(&app, &session).await;
+        let texts: Vec<_> = rows.iter().map(|row| &row["content"]).collect();
+        assert_eq!((texts[1], texts[3]), (&json!("first"), &json!("second")));
+    }
+}
+
+// proves AS-17
+#[tokio::test]
 async fn what_cannot_be_appended_is_refused_and_nothing_is_kept() {
     let gate = Gate::new("held");
     let app = App::start([say("an answer").hold_head(&gate)]).await;
