@@ -13,15 +13,21 @@ use samovar_core::{
 use samovar_locale as locale;
 use serde_json::json;
 
+/// Whether a session was forked whole, in the mark of a fork.
+pub(crate) const WHOLE: &str = "whole";
+
 /// The fork of a session: its messages under ids of their own.
-pub(crate) fn forked(of: SessionCopy, ids: &dyn Ids, now: Millis) -> SessionCopy {
+pub(crate) fn forked(of: SessionCopy, is_whole: bool, ids: &dyn Ids, now: Millis) -> SessionCopy {
     let SessionCopy {
         mut session,
         messages,
     } = of;
     let from = session.id.clone();
     let last = messages.last().map(|row| &row.message.id);
-    let mark = json!({"sessionId": from, "messageId": last});
+    let mut mark = json!({"sessionId": from, "messageId": last});
+    if is_whole {
+        mark[WHOLE] = true.into();
+    }
     session.metadata.insert(FORKED_FROM.to_owned(), mark);
     // What was spent is counted where it was spent.
     session.usage = Usage::default();

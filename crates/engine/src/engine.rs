@@ -67,6 +67,8 @@ pub struct Engine {
     decided: approvals::Decided,
     /// Whether all is written out, so that a stop in a hurry and the one it overtakes do it once.
     is_closed: tokio::sync::Mutex<bool>,
+    /// Held while a session is imported.
+    importing: tokio::sync::Mutex<()>,
 }
 
 impl Engine {
@@ -113,6 +115,7 @@ impl Engine {
             tasks,
             decided: approvals::Decided::default(),
             is_closed: tokio::sync::Mutex::new(false),
+            importing: tokio::sync::Mutex::default(),
         }))
     }
 

@@ -5,6 +5,7 @@
 //! Several sessions follow each other, and files may be joined.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,6 +29,15 @@ const SCHEMA: &str = "samovar.export";
 const VERSION: u64 = 1;
 /// The most bytes of a file that are imported at once.
 pub const MAX_IMPORT_BYTES: usize = 256 << 20;
+/// The most bytes that lines without an image have, and their commas and brackets: what is made of them
+/// in memory may be many times as large.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+const MAX_MARKS: usize = 4_000_000;
+/// The most bytes of one such line.
+const MAX_LINE_BYTES: usize = 4 << 20;
+/// The most bytes of a model's name.
+const MAX_MODEL_BYTES: usize = 256;
+const BOM: &[u8] = b"\xef\xbb\xbf";
 /// How deep a line may nest: what is kept of it is wrapped once more, and has to be read back.
 const MAX_DEPTH: usize = 96;
 /// What stands before a line's checksum.
@@ -214,29 +224,51 @@ pub fn begins(line: &[u8]) -> bool {
     line.starts_with(b"{\"schema\"")
 }
 
+/// Checks the line that begins an export.
+///
+/// # Errors
+/// [`Code::ImportUnusable`] when it is another schema, or of a newer version.
+pub fn check_head(line: &[u8]) -> Result<(), Error> {
+    match split(line.trim_ascii_end()) {
+        Some((_, _, Line::Head { schema, version })) => is_readable(&schema, version),
+        _ => Err(unusable(locale::export::no_export())),
+    }
+}
+
+fn is_readable(schema: &str, version: u64) -> Result<(), Error> {
+    if schema != SCHEMA {
+        return Err(unusable(locale::export::no_export()));
+    }
+    if version > VERSION {
+        return Err(unusable(locale::export::newer(version, VERSION)));
+    }
+    Ok(())
+}
+
 /// What a file has.
 #[derive(Debug, Default)]
-pub struct ImportFile<'a> {
+pub struct ImportFile {
     /// The sessions, of which the last may be cut.
     pub sessions: Vec<SessionCopy>,
-    /// The images that messages of the file name, in base64.
-    pub blobs: HashMap<BlobHash, ImportedBlob<'a>>,
+    /// The images that messages of the file name.
+    pub blobs: HashMap<BlobHash, ImportedBlob>,
     /// The first line that was cut or changed, from 1; the rest was not read.
     pub broken_at: Option<u64>,
 }
 
 /// An image of a file.
 #[derive(Debug)]
-pub struct ImportedBlob<'a> {
-    /// In base64, which is checked.
-    data: &'a str,
+pub struct ImportedBlob {
+    /// Where it is in the file, in base64, which is checked.
+    at: Range<usize>,
     part: Part,
 }
 
-impl ImportedBlob<'_> {
-    /// The bytes of the image.
-    pub fn bytes(&self) -> std::sync::Arc<[u8]> {
-        STANDARD.decode(self.data).unwrap_or_default().into()
+impl ImportedBlob {
+    /// The bytes of the image, out of the file that was read.
+    pub fn bytes(&self, file: &[u8]) -> std::sync::Arc<[u8]> {
+        let data = file.get(self.at.clone()).unwrap_or_default();
+        STANDARD.decode(data).unwrap_or_default().into()
     }
 }
 
@@ -244,9 +276,10 @@ impl ImportedBlob<'_> {
 ///
 /// # Errors
 /// [`Code::ImportUnusable`] when it does not begin as an export, or is of a newer version.
-pub fn read(file: &[u8]) -> Result<ImportFile<'_>, Error> {
+pub fn read(file: &[u8]) -> Result<ImportFile, Error> {
     let mut reader = Reader::default();
-    let mut rest = file;
+    // An editor may have put it there.
+    let mut rest = file.strip_prefix(BOM).unwrap_or(file);
     let mut number = 0;
     while !rest.is_empty() {
         number += 1;
@@ -255,12 +288,14 @@ pub fn read(file: &[u8]) -> Result<ImportFile<'_>, Error> {
             Some(end) => (&rest[..end], &rest[end + 1..]),
             None => (rest, &[][..]),
         };
+        let begins = file.len() - rest.len();
         rest = behind;
-        if reader.take(line)?.is_none() {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if reader.take(line, begins)?.is_none() {
             return Ok(reader.end(Some(number)));
         }
     }
-    let is_cut = reader.open.is_some();
+    let is_cut = reader.open.is_some() || reader.is_begun;
     let last = is_cut.then_some(number + 1);
     if number == 0 {
         return Err(unusable(locale::export::no_export()));
@@ -269,17 +304,37 @@ pub fn read(file: &[u8]) -> Result<ImportFile<'_>, Error> {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct Reader {
     chain: Option<Sha256>,
     sessions: Vec<SessionCopy>,
+    /// Whether a session must follow.
+    is_begun: bool,
     /// The session whose end was not read yet.
     open: Option<SessionCopy>,
-    blobs: HashMap<BlobHash, ImportedBlob<'a>>,
+    /// Of lines without an image, so far.
+    bytes: usize,
+    marks: usize,
+    blobs: HashMap<BlobHash, ImportedBlob>,
 }
 
-impl<'a> Reader<'a> {
+impl Reader {
+    /// Counts what a line without an image will take; whether there is room for it.
+    fn has_room(&mut self, line: &[u8]) -> bool {
+        if line.starts_with(b"{\"blob\"") {
+            return true;
+        }
+        let is_mark = |byte: &&u8| matches!(byte, b',' | b'[' | b'{');
+        self.bytes += line.len();
+        self.marks += line.iter().filter(is_mark).count();
+        let fits = self.bytes <= MAX_TEXT_BYTES && self.marks <= MAX_MARKS;
+        fits && line.len() <= MAX_LINE_BYTES
+    }
+
     /// Takes a line in; `None` if it was cut or changed.
-    fn take(&mut self, text: &'a [u8]) -> Result<Option<()>, Error> {
+    fn take(&mut self, text: &[u8], begins: usize) -> Result<Option<()>, Error> {
+        if !self.has_room(text) {
+            return Err(unusable(locale::export::too_large()));
+        }
         let read = split(text);
         let Some((body, sum, line)) = read else {
             return match self.chain {
@@ -288,12 +343,7 @@ impl<'a> Reader<'a> {
             };
         };
         if let Line::Head { schema, version } = &line {
-            if schema != SCHEMA {
-                return Err(unusable(locale::export::no_export()));
-            }
-            if *version > VERSION {
-                return Err(unusable(locale::export::newer(*version, VERSION)));
-            }
+            is_readable(schema, *version)?;
             self.chain = Some(Sha256::new());
         }
         let Some(chain) = &mut self.chain else {
@@ -303,16 +353,17 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         Ok(match line {
-            Line::Blob { .. } => self.add_blob(text),
+            Line::Blob { .. } => self.add_blob(text, begins),
             line => self.add(line),
         })
     }
 
     fn add(&mut self, line: Line) -> Option<()> {
         match (line, &mut self.open) {
-            (Line::Head { .. }, None) => {}
+            (Line::Head { .. }, None) if !self.is_begun => self.is_begun = true,
             (Line::Session { session }, None) => {
                 let messages = Vec::new();
+                self.is_begun = false;
                 let session = session.into_row()?;
                 self.open = Some(SessionCopy { session, messages });
             }
@@ -339,7 +390,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes an image, which is one and has the hash that it says.
-    fn add_blob(&mut self, line: &'a [u8]) -> Option<()> {
+    fn add_blob(&mut self, line: &[u8], begins: usize) -> Option<()> {
         #[derive(Deserialize)]
         struct OfBlob<'a> {
             #[serde(borrow)]
@@ -355,12 +406,14 @@ impl<'a> Reader<'a> {
         let bytes = STANDARD.decode(blob.data).ok()?;
         let (length, image) = (bytes.len(), Image::new(bytes).ok()?);
         let is_it = *image.hash() == blob.sha256 && image.bytes().len() == length;
-        let (data, part) = (blob.data, Part::from(&image));
-        self.blobs.insert(blob.sha256, ImportedBlob { data, part });
+        let data = std::str::from_utf8(line).ok()?.find(blob.data)?;
+        let at = begins + data..begins + data + blob.data.len();
+        let part = Part::from(&image);
+        self.blobs.insert(blob.sha256, ImportedBlob { at, part });
         is_it.then_some(())
     }
 
-    fn end(mut self, broken_at: Option<u64>) -> ImportFile<'a> {
+    fn end(mut self, broken_at: Option<u64>) -> ImportFile {
         self.sessions.extend(self.open.take());
         let sessions = self.sessions;
         ImportFile {
@@ -372,7 +425,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The message with its images as their bytes say; one whose bytes the file lacks is named in words.
-fn with_known_images(mut message: Message, blobs: &HashMap<BlobHash, ImportedBlob<'_>>) -> Message {
+fn with_known_images(mut message: Message, blobs: &HashMap<BlobHash, ImportedBlob>) -> Message {
     for part in &mut message.parts {
         if let Part::Image {
             blob,
@@ -433,7 +486,9 @@ impl ExportedSession {
     }
 
     fn into_row(self) -> Option<SessionRow> {
-        is_name(&self.agent).then_some(())?;
+        let is_model =
+            self.model.len() <= MAX_MODEL_BYTES && !self.model.contains(char::is_control);
+        (is_name(&self.agent) && is_model).then_some(())?;
         Some(SessionRow {
             id: self.id,
             title: self.title,

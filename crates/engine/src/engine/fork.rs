@@ -11,7 +11,7 @@ use samovar_core::{
 use tokio::sync::oneshot;
 
 use super::{Engine, stopping};
-use crate::copying;
+use crate::copying::{self, WHOLE};
 use crate::parts::refusal;
 use crate::projector::Claim;
 use crate::session::Letter;
@@ -55,7 +55,7 @@ impl Engine {
         let naming = self.parts.blobs.naming().await;
         let copy = self.to_copy(&fork.session, fork.last).await?;
         let now = self.parts.clock.now();
-        let mut copy = copying::forked(copy, self.parts.ids.as_ref(), now);
+        let mut copy = copying::forked(copy, is_whole, self.parts.ids.as_ref(), now);
         let from = copy.session.metadata.get(FORKED_FROM).cloned();
         let from = from.unwrap_or_default();
         copy.session.title = fork.title.or(copy.session.title);
@@ -82,11 +82,10 @@ impl Engine {
                 let known = self.session(&into).await?;
                 let known = known.metadata.get(FORKED_FROM);
                 let is_same = |field| known.is_some_and(|known| known[field] == from[field]);
-                if is_same("sessionId") && (is_whole || is_same("messageId")) {
-                    Ok(into)
-                } else {
-                    Err(refused)
-                }
+                // More may have been said since a whole session was forked.
+                let is_same =
+                    is_same("sessionId") && is_same(WHOLE) && (is_whole || is_same("messageId"));
+                if is_same { Ok(into) } else { Err(refused) }
             }
             done => done.map(|_| into),
         }
@@ -118,6 +117,8 @@ impl Engine {
     /// # Errors
     /// A store's refusal.
     pub async fn import(&self, by: Sender, file: SessionCopy) -> Result<Import, Error> {
+        // One at a time: each sees which ids those before it have taken.
+        let _alone = self.importing.lock().await;
         let into = match self.session(&file.session.id).await {
             Err(unknown) if unknown.code == Code::UnknownSession => file.session.id.clone(),
             _ => SessionId::fresh(self.parts.ids.as_ref()),
@@ -129,9 +130,16 @@ impl Engine {
                 return Err(refused);
             }
         };
-        let (messages, renamed) = (file.messages.len(), taken.len());
+        let messages = file.messages.len();
+        let ids = file.messages.iter().map(|row| row.message.id.clone());
+        let ids: HashSet<_> = ids.collect();
         let now = self.parts.clock.now();
         let copy = copying::imported(file, &taken, self.parts.ids.as_ref(), now);
+        let same = copy
+            .messages
+            .iter()
+            .filter(|row| ids.contains(&row.message.id));
+        let renamed = messages - same.count();
         let claimed = copy.clone();
         let command = Command {
             by,
@@ -160,9 +168,12 @@ impl Engine {
             .projector
             .took_over(self.parts.settings.read_wait)
             .await;
-        let mut taken = HashSet::new();
+        let (mut taken, mut seen) = (HashSet::new(), HashSet::new());
         for row in &file.messages {
             let id = &row.message.id;
+            if !seen.insert(id) {
+                continue;
+            }
             let known = self.parts.history.message(id).await.map_err(refusal)?;
             let claims = self.parts.projector.claims();
             if known.is_some() || claims.take(id, into) != Claim::Taken {

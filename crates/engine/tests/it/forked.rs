@@ -280,4 +280,8 @@ async fn a_fork_has_the_title_taint_and_level_of_its_session_and_no_wider_one() 
         .fork(Sender::Embedder, fork(Some(&first), "f"))
         .await;
     assert_eq!(again.unwrap_err().code, Code::SessionConflict);
+    // A part of the session is not the whole of it.
+    forked(&rig, Some(&first), "part").await;
+    let whole = rig.engine.fork(Sender::Embedder, fork(None, "part")).await;
+    assert_eq!(whole.unwrap_err().code, Code::SessionConflict);
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use futures_util::TryStreamExt;
 use samovar_core::SessionId;
 use samovar_locale as text;
-use samovar_wire::export::{ImportResult, ImportedSession, MAX_IMPORT_BYTES, begins};
+use samovar_wire::export::{ImportResult, ImportedSession, MAX_IMPORT_BYTES, begins, check_head};
 
 use super::find::{self, Precision};
 use super::{change, look_in};
@@ -60,30 +60,58 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
         let why = text::export::unreadable(path.display(), error);
         Failure::new(Exit::Usage, "import_unusable", why)
     };
-    let file = File::open(path).map_err(unreadable)?;
-    let mut file = Exports::new(BufReader::new(file));
-    let mut imported = ImportResult::default();
+    // A newer version anywhere is refused before anything comes in.
+    let mut file = Exports::new(BufReader::new(File::open(path).map_err(unreadable)?));
+    let mut is_empty = true;
     while let Some(lines) = file.next().map_err(unreadable)? {
-        if lines.len() > MAX_IMPORT_BYTES {
-            let why = text::export::too_long(file.first_line, MAX_IMPORT_BYTES >> 20);
-            return Err(Failure::new(Exit::Usage, "body_too_large", why));
-        }
-        let import = async |client: &Client| {
-            let lines = lines.clone();
-            client.post_lines("/api/sessions/import", lines).await
-        };
-        let more: ImportResult = change(common, Repeat::Untaken, import).await?;
-        imported.sessions.extend(more.sessions);
-        if let Some(line) = more.broken_at_line {
-            imported.broken_at_line = Some(file.first_line + line - 1);
-            break;
-        }
+        let head = lines.split(|byte| *byte == b'\n').next();
+        check_head(head.unwrap_or_default())?;
+        is_empty = false;
     }
+    if is_empty {
+        check_head(&[])?;
+    }
+    let mut file = Exports::new(BufReader::new(File::open(path).map_err(unreadable)?));
+    let mut imported = ImportResult::default();
+    let result = async {
+        while let Some(lines) = file.next().map_err(unreadable)? {
+            bring_in(lines, file.first_line, common, &mut imported).await?;
+            if imported.broken_at_line.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let result = result.await;
     let format = common.machine.format();
-    output::one(format, "imported", &imported, as_text)?;
+    if result.is_ok() || !imported.sessions.is_empty() {
+        output::one(format, "imported", &imported, as_text)?;
+    }
     if let (Some(line), Format::Text) = (imported.broken_at_line, format) {
         say(&text::export::broken(line));
     }
+    result
+}
+
+/// Imports one export.
+async fn bring_in(
+    lines: Vec<u8>,
+    first_line: u64,
+    common: &Common,
+    imported: &mut ImportResult,
+) -> Result<(), Failure> {
+    if lines.len() > MAX_IMPORT_BYTES {
+        let why = text::export::too_long(first_line, MAX_IMPORT_BYTES >> 20);
+        return Err(Failure::new(Exit::Usage, "body_too_large", why));
+    }
+    let import = async |client: &Client| {
+        let lines = lines.clone();
+        client.post_lines("/api/sessions/import", lines).await
+    };
+    let more: ImportResult = change(common, Repeat::Untaken, import).await?;
+    imported.sessions.extend(more.sessions);
+    let broken = more.broken_at_line.map(|line| first_line + line - 1);
+    imported.broken_at_line = broken;
     Ok(())
 }
 

@@ -14,6 +14,8 @@ use crate::output::{self, Format, table};
 use crate::screen::{beginning, put, say, shell_word, visible};
 use crate::timestamps::{age, now};
 
+/// Bytes of the words in an address, at most: no server reads a longer one.
+const MAX_TYPED_BYTES: usize = 60_000;
 /// Characters of the typed words that an answer repeats, at most.
 const TYPED_CHARS: usize = 60;
 
@@ -43,6 +45,9 @@ pub(super) async fn search(args: &SearchSessions) -> Result<(), Failure> {
         &ModelArgs::default(),
         LocalData::UseOnly,
     )?;
+    if segment(&args.text).len() > MAX_TYPED_BYTES {
+        return Err(Failure::usage(text::sessions::search_too_long()));
+    }
     let path = format!(
         "/api/search?limit={}&query={}",
         args.limit,

@@ -111,3 +111,39 @@ async fn a_cut_file_comes_in_to_its_last_whole_message_and_no_export_does_not() 
         assert!(told.stderr.contains(code), "{told:?}");
     }
 }
+
+// proves AS-29
+#[tokio::test]
+async fn an_import_refuses_a_newer_file_whole_and_tells_of_one_that_is_cut_between_lines() {
+    let (program, _model) = with_model([say("hi")]).await;
+    let run = async |data: &str, args: &[&str]| {
+        let args = args.iter().copied().chain(["--data-dir", data]);
+        program.run(args.collect::<Vec<_>>()).await
+    };
+    run("data", &["run", "hello"]).await.exits(0);
+    let exported = run("data", &["sessions", "export", "--all"]).await.stdout;
+    let newer = exported.replace("\"version\":1", "\"version\":2");
+    let head = exported.lines().next().unwrap();
+    for (name, text, told) in [
+        ("newer", format!("{exported}{newer}"), "is of version 2"),
+        (
+            "other",
+            format!("{exported}{{\"schema\"garbage\n"),
+            "no export",
+        ),
+        ("empty", String::new(), "no export"),
+    ] {
+        program.file(name, text);
+        let refused = run(name, &["sessions", "import", name]).await.exits(2);
+        assert!(refused.stderr.contains(told), "{refused:?}");
+        let none = run(name, &["sessions", "list", "--jsonl"]).await;
+        assert!(!none.stdout.contains("createdAt"), "{name}: {none:?}");
+    }
+    program.file("cut", format!("{exported}{head}\n"));
+    let told = run("cut", &["sessions", "import", "cut"]).await;
+    assert!(
+        told.stdout.contains("was imported, with 2 messages"),
+        "{told:?}"
+    );
+    assert!(told.stderr.contains("line 7"), "{told:?}");
+}

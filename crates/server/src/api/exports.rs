@@ -3,7 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};
 use futures_util::stream;
-use samovar_core::{Broken, Error};
+use samovar_core::{Broken, Code, Error};
+use samovar_locale as locale;
 use samovar_wire::api::BASE_PATH;
 use samovar_wire::export::{
     self, ExportLine, ExportParams, ImportResult, ImportedSession, Line, MAX_IMPORT_BYTES, Step,
@@ -62,7 +63,13 @@ async fn export(call: Call, params: ExportParams) -> Result<Response<Body>, Erro
 }
 
 async fn import(call: Call) -> Result<ImportResult, Error> {
-    let file = export::read(&call.body)?;
+    // It may take seconds.
+    let body = call.body.clone();
+    let read = tokio::task::spawn_blocking(move || export::read(&body)).await;
+    let file = read.unwrap_or_else(|error| {
+        tracing::error!(%error, "an import was not read");
+        Err(Error::new(Code::Internal, locale::message::not_taken()))
+    })?;
     let engine = call.engine().await?;
     let mut sessions = Vec::new();
     for session in file.sessions {
@@ -70,7 +77,7 @@ async fn import(call: Call) -> Result<ImportResult, Error> {
         let naming = engine.blobs().naming().await;
         for hash in session.messages.iter().flat_map(|row| row.message.blobs()) {
             if let Some(blob) = file.blobs.get(hash) {
-                naming.put(blob.bytes()).await?;
+                naming.put(blob.bytes(&call.body)).await?;
             }
         }
         let import = engine.import(call.by.sender.clone(), session).await?;

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use samovar_model_server::say;
-use samovar_testkit::App;
+use samovar_testkit::{Answer, App};
 use samovar_wire::agent::Attachment;
 use serde_json::json;
 
@@ -57,6 +57,43 @@ async fn images_come_along_and_are_kept_again() {
             .collect::<Vec<_>>()
     };
     assert_eq!(of_images(&again), of_images(&export));
+}
+
+// proves AS-29
+#[tokio::test]
+async fn imports_at_once_each_come_in_and_one_keeps_the_ids() {
+    let app = App::start([say("never said")]).await;
+    app.ok("createSession", json!({"sessionId": "s"})).await;
+    for n in 0..20 {
+        let message = json!({"role": "user", "content": n.to_string(), "id": format!("m{n}")});
+        let params = json!({"sessionId": "s", "message": message});
+        app.ok("appendMessage", params).await;
+    }
+    let export = app.request(Method::GET, "/api/sessions/s/export");
+    let export = export.send().await.unwrap().text().await.unwrap();
+    app.ok("deleteSession", json!({"sessionId": "s"})).await;
+
+    let import = || {
+        let import = app.request(Method::POST, "/api/sessions/import");
+        app.answer(
+            import
+                .header("content-type", "application/json")
+                .body(export.clone()),
+        )
+    };
+    let (a, b, c) = tokio::join!(import(), import(), import());
+
+    let renamed = |answer: &Answer| {
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let session = &answer.body["sessions"][0];
+        (
+            session["sessionId"] == "s",
+            session["renamed"].as_u64().unwrap(),
+        )
+    };
+    let mut all = [&a, &b, &c].map(renamed);
+    all.sort_unstable();
+    assert_eq!(all, [(false, 20), (false, 20), (true, 0)]);
 }
 
 // proves AS-29

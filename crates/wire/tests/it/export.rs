@@ -87,7 +87,7 @@ fn an_image_is_in_the_file_once_and_is_what_its_hash_says() {
         (whole.broken_at, &whole.sessions[0].messages),
         (None, &copy.messages)
     );
-    assert_eq!(*whole.blobs[image.hash()].bytes(), *bytes);
+    assert_eq!(*whole.blobs[image.hash()].bytes(text.as_bytes()), *bytes);
 
     let other = include_bytes!("../../../core/src/image/samples/lossy.webp");
     let polyglot = [&bytes, other.as_slice()].concat();
@@ -145,13 +145,7 @@ fn a_cut_or_changed_file_is_read_to_its_last_whole_message() {
             "{cut}"
         );
         let is_end = count + is_whole == 6;
-        let is_nothing = count + is_whole == 1 && whole.as_bytes()[cut - 1] == b'\n';
-        assert_eq!(
-            read.broken_at.is_none(),
-            is_end || is_nothing,
-            "{cut}: {:?}",
-            read.broken_at
-        );
+        assert_eq!(read.broken_at.is_none(), is_end, "{cut}: {read:?}");
     }
     for at in (head..whole.len() - 1).filter(|at| whole.as_bytes()[*at] != b'\n') {
         let mut changed = whole.clone().into_bytes();
@@ -188,6 +182,54 @@ fn what_is_no_export_or_newer_is_refused_whole() {
             Code::ImportUnusable,
             "{text:?}"
         );
+    }
+}
+
+// proves AS-29
+#[test]
+fn what_an_editor_adds_is_ignored_and_a_file_without_its_session_is_cut() {
+    let text = file(&["one"]);
+    let edited = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let read_again = read(edited.as_bytes()).expect("an export");
+    assert_eq!((read_again.broken_at, read_again.sessions.len()), (None, 1));
+    let head = text.lines().next().expect("a head");
+    let lines = text.lines().count() as u64;
+    for (text, broken_at) in [
+        (head.to_owned(), Some(2)),
+        (format!("{head}\n{head}\n"), Some(2)),
+        (format!("{text}{head}\n"), Some(lines + 2)),
+    ] {
+        assert_eq!(
+            read(text.as_bytes()).expect("an export").broken_at,
+            broken_at
+        );
+    }
+}
+
+// proves AS-29
+#[test]
+fn what_no_other_way_takes_does_not_come_in() {
+    let refused = |change: &dyn Fn(&mut SessionCopy)| {
+        let mut copy = session("one");
+        change(&mut copy);
+        let text: String = lines(copy).collect();
+        let read = read(text.as_bytes());
+        read.map_err(|error| error.code).map(|file| file.broken_at)
+    };
+    let with_text = |text: String| {
+        refused(&move |copy| {
+            Arc::make_mut(&mut copy.messages[0].message).parts = vec![Part::text(text.clone())];
+        })
+    };
+    assert_eq!(with_text("x".repeat(3 << 20)), Ok(None));
+    assert_eq!(with_text("x".repeat(5 << 20)), Err(Code::ImportUnusable));
+    assert_eq!(
+        with_text(",".repeat((4 << 20) - 4096)),
+        Err(Code::ImportUnusable)
+    );
+    for model in ["a\nb".to_owned(), "m".repeat(300)] {
+        let refused = refused(&move |copy| copy.session.model.clone_from(&model));
+        assert_eq!(refused, Ok(Some(2)));
     }
 }
 
