@@ -73,8 +73,10 @@ struct Copying<F> {
     now: Millis,
     /// Marks a copy and gives it its id; the old one is known of all but results that are made here.
     mark: F,
-    /// The calls that have a result.
-    closed: HashSet<CallId>,
+    /// The calls that have a result before the next one with their id, by the number of their row.
+    closed: HashSet<(usize, CallId)>,
+    /// The number of the next row.
+    next: usize,
     /// The new id of each message.
     new: HashMap<MessageId, MessageId>,
     /// The calls without one so far.
@@ -92,11 +94,18 @@ struct Unanswered {
 
 impl<F: FnMut(&mut Message, Option<&MessageId>)> Copying<F> {
     fn new(now: Millis, rows: &[MessageRow], mark: F) -> Self {
-        let closed = rows.iter().flat_map(|row| row.message.closed_calls());
+        let (mut has_result, mut closed) = (HashSet::new(), HashSet::new());
+        for (number, row) in rows.iter().enumerate().rev() {
+            has_result.extend(row.message.closed_calls());
+            let calls = row.message.calls().map(|call| &call.id);
+            let of_row = calls.filter(|call| has_result.remove(*call));
+            closed.extend(of_row.map(|call| (number, call.clone())));
+        }
         Self {
             now,
             mark,
-            closed: closed.cloned().collect(),
+            closed,
+            next: 0,
             new: HashMap::new(),
             open: Vec::new(),
             copies: Vec::with_capacity(rows.len()),
@@ -121,7 +130,9 @@ impl<F: FnMut(&mut Message, Option<&MessageId>)> Copying<F> {
         (self.mark)(&mut message, Some(&old));
         message.parent = message.parent.and_then(|old| self.new.get(&old).cloned());
         let calls = message.calls();
-        let open = calls.filter(|call| !self.closed.contains(&call.id));
+        let number = self.next;
+        self.next += 1;
+        let open = calls.filter(|call| !self.closed.contains(&(number, call.id.clone())));
         let open = open.map(|call| Unanswered {
             call: call.clone(),
             agent: row.agent.clone(),

@@ -251,10 +251,7 @@ fn what_is_left_out_stays_left_out_while_a_turn_grows() {
     let steps = firsts.len();
     firsts.dedup();
     let different = firsts.len();
-    assert!(
-        different * 3 < steps,
-        "{different} beginnings in {steps} steps"
-    );
+    assert!(different * 3 < steps, "{different} in {steps} steps");
 }
 
 pub(super) fn prompt(messages: Vec<Arc<Message>>, max_tokens: u32) -> Prompt {

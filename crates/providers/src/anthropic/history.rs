@@ -2,9 +2,8 @@
 //! results of calls at the beginning of the user's message that follows them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use samovar_core::{CallId, Message, Outcome, Part, Prompt, Role, ToolCall};
+use samovar_core::{CallId, Message, Part, Prompt, Role, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,7 +12,7 @@ use super::thought;
 use crate::fingerprint::Fingerprint;
 use crate::habits::Habits;
 use crate::images::{Piece, pieces};
-use crate::results::{NO_RESULT, outcomes};
+use crate::results::{NO_RESULT, Outcomes};
 use crate::specs::ProviderSpec;
 
 /// The longest name of a tool, in bytes.
@@ -55,7 +54,7 @@ pub(super) fn messages<'a>(
         spec,
         prompt,
         habits,
-        outcomes: outcomes(&prompt.messages),
+        outcomes: Outcomes::of(&prompt.messages),
         said: Vec::with_capacity(prompt.messages.len()),
         prefix,
     };
@@ -70,7 +69,7 @@ struct History<'a, 's> {
     spec: &'s ProviderSpec,
     prompt: &'a Prompt,
     habits: &'s Habits,
-    outcomes: HashMap<&'a CallId, &'a Outcome>,
+    outcomes: Outcomes<'a>,
     said: Vec<MessageParam<'a>>,
     /// Of all that was said so far.
     prefix: Fingerprint,
@@ -154,7 +153,7 @@ impl<'a> History<'a, '_> {
     }
 
     fn result(&self, call: &'a ToolCall) -> Block<'a> {
-        let (content, is_error) = match self.outcomes.get(&call.id) {
+        let (content, is_error) = match self.outcomes.get(call) {
             Some(outcome) => (outcome.text.as_str(), outcome.is_error()),
             None => (NO_RESULT, true),
         };

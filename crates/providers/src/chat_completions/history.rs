@@ -2,9 +2,8 @@
 //! system message, first; no two messages of the user in a row; every call followed by its result.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
-use samovar_core::{CallId, Message, Outcome, Part, Prompt, Role, ToolCall};
+use samovar_core::{CallId, Message, Part, Prompt, Role, ToolCall};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::fingerprint::Fingerprint;
 use crate::habits::Habits;
 use crate::images::{Piece, pieces};
-use crate::results::{NO_RESULT, outcomes};
+use crate::results::{NO_RESULT, Outcomes};
 use crate::specs::{ProviderSpec, Quirk};
 use crate::state;
 
@@ -159,7 +158,7 @@ pub(super) fn messages<'a>(
         takes_any_args: endpoint.spec.has(Quirk::AnyArguments) && endpoint.is_makers_own(),
         habits,
         thoughts,
-        outcomes: outcomes(&prompt.messages),
+        outcomes: Outcomes::of(&prompt.messages),
         said: Vec::with_capacity(prompt.messages.len() + 1),
     };
     let system = prompt.system();
@@ -180,7 +179,7 @@ struct History<'a, 's> {
     takes_any_args: bool,
     habits: &'s Habits,
     thoughts: &'s Thoughts,
-    outcomes: HashMap<&'a CallId, &'a Outcome>,
+    outcomes: Outcomes<'a>,
     said: Vec<MessageParam<'a>>,
 }
 
@@ -260,7 +259,7 @@ impl<'a> History<'a, '_> {
 
     fn add_results(&mut self, calls: &[&'a ToolCall]) {
         for call in calls {
-            let outcome = self.outcomes.get(&call.id);
+            let outcome = self.outcomes.get(call);
             self.said.push(MessageParam::Tool {
                 tool_call_id: self.id(&call.id),
                 content: outcome.map_or(NO_RESULT, |outcome| &outcome.text),

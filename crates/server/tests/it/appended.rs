@@ -96,9 +96,10 @@ async fn an_appended_message_is_kept_once_counted_shown_to_the_model_and_starts_
 // proves AS-17
 #[tokio::test]
 async fn two_sessions_may_number_their_calls_alike() {
-    let app = App::start([say("never said")]).await;
+    let app = App::start([say("gone on").forever()]).await;
     for _ in 0..2 {
         let session = app.session().await;
+        append(&app, &session, &user("begin")).await;
         for text in ["first", "second"] {
             for message in [asking(&["call_0"]), result("call_0", text)] {
                 let answer = append(&app, &session, &message).await;
@@ -107,7 +108,16 @@ async fn two_sessions_may_number_their_calls_alike() {
         }
         let rows = rows(&app, &session).await;
         let texts: Vec<_> = rows.iter().map(|row| &row["content"]).collect();
-        assert_eq!((texts[1], texts[3]), (&json!("first"), &json!("second")));
+        assert_eq!((texts[2], texts[4]), (&json!("first"), &json!("second")));
+        app.ok(
+            "sendMessage",
+            json!({"sessionId": session, "content": "go on"}),
+        )
+        .await;
+        let prompts = app.model.prompts();
+        let shown = prompts.last().unwrap().body()["messages"].to_string();
+        let (first, second) = (shown.find("first"), shown.find("second"));
+        assert!(first.is_some() && first < second, "{shown}");
     }
 }
 
