@@ -14,12 +14,12 @@ use samovar_core::{
 use samovar_engine::{Attendance, Engine, Fork, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
-    AgentMessage, AgentStreamEvent, AppendMessageParams, Awaited, BASE_PATH, CancelParams,
-    CancelResult, Collector, CreateSessionParams, DeleteSessionParams, ForkSessionParams,
-    GetMessagesParams, MAX_ATTACHMENTS_BYTES, NoParams, PaginatedResult, PaginationParams, Profile,
-    ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult, SessionInfo, SessionParams,
-    Stats, StreamParams, ToolDefinition, UndoParams, UndoResult, UpdateSessionParams,
-    UpdateTokenUsageParams, Waiting, Waits, Within,
+    AgentMessage, AgentStreamEvent, AppendMessageParams, Attachment, Awaited, BASE_PATH,
+    CancelParams, CancelResult, Collector, CreateSessionParams, DeleteSessionParams,
+    ForkSessionParams, GetMessagesParams, MAX_ATTACHMENTS_BYTES, NoParams, PaginatedResult,
+    PaginationParams, Profile, ResumeParams, ResumedEvent, SendMessageParams, SendMessageResult,
+    SessionInfo, SessionParams, Stats, StreamParams, ToolDefinition, UndoParams, UndoResult,
+    UpdateSessionParams, UpdateTokenUsageParams, Waiting, Waits, Within,
 };
 use samovar_wire::api::{ApprovalInfo, OpenCallInfo};
 use samovar_wire::params;
@@ -118,13 +118,13 @@ fn about_messages() -> Vec<Endpoint> {
             "Sends a message, waits for its turn to end, and returns the whole turn.",
             send_message,
         )
-        .with_longer_bodies(MAX_ATTACHMENTS_BYTES),
+        .with_longer_bodies(MAX_ATTACHMENTS_BYTES, Attachment::bytes_in),
         Endpoint::streaming::<_, AgentStreamEvent<'_>, _>(
             at("sendMessage/stream"),
             "Sends a message, and streams its turn.",
             stream_message,
         )
-        .with_longer_bodies(MAX_ATTACHMENTS_BYTES),
+        .with_longer_bodies(MAX_ATTACHMENTS_BYTES, Attachment::bytes_in),
         Endpoint::following::<_, ResumedEvent<'_>, _>(
             at("sendMessage/stream"),
             "Streams a turn again, after the last frame that was read.",
@@ -201,7 +201,7 @@ struct AcceptedTurn {
 }
 
 async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Error> {
-    let (session, action) = images::into_action(call.max_body_bytes, params).await?;
+    let (session, action) = images::into_action(params).await?;
     let engine = call.engine().await?;
     let here = engine.attend();
     let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {

@@ -53,8 +53,6 @@ pub(crate) struct Call<S> {
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST` or a `PUT`.
     pub(crate) body: Bytes,
-    /// The most bytes of a body, without what its route takes more.
-    pub(crate) max_body_bytes: usize,
     /// The WebSocket upgrade, if the request asked for one; a route that serves one takes it.
     pub(crate) upgrade: Option<Upgrade>,
 }
@@ -87,7 +85,6 @@ impl<S> Call<S> {
             ping_every: self.ping_every,
             query: self.query,
             body: self.body,
-            max_body_bytes: self.max_body_bytes,
             upgrade: self.upgrade,
         }
     }
@@ -115,6 +112,8 @@ pub struct Route {
     pub response: fn(&mut SchemaGenerator) -> Schema,
     /// By how many bytes a body may be longer than the server's setting says.
     pub more_body_bytes: usize,
+    /// How many bytes of a body these may be.
+    pub more_in_body: fn(&[u8]) -> usize,
     /// Whether a ticket lets a `GET` of it in, as a browser needs for what it cannot give a header.
     pub takes_tickets: bool,
 }
@@ -244,6 +243,7 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
             request: SchemaGenerator::subschema_for::<Q>,
             response: SchemaGenerator::subschema_for::<A>,
             more_body_bytes: 0,
+            more_in_body: |_| 0,
             takes_tickets: false,
         };
         Self {
@@ -265,9 +265,14 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
         self
     }
 
-    /// The same with longer bodies than others.
-    pub(crate) fn with_longer_bodies(mut self, more_bytes: usize) -> Self {
+    /// The same with longer bodies than others, for a part of the body that is measured.
+    pub(crate) fn with_longer_bodies(
+        mut self,
+        more_bytes: usize,
+        in_body: fn(&[u8]) -> usize,
+    ) -> Self {
         self.route.more_body_bytes = more_bytes;
+        self.route.more_in_body = in_body;
         self
     }
 

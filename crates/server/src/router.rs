@@ -268,7 +268,6 @@ async fn answer(
     let call = Call {
         engine: shared.engine.clone(),
         ping_every: shared.ping_every,
-        max_body_bytes: shared.max_body_bytes,
         state: shared,
         by,
         segments,
@@ -306,11 +305,13 @@ async fn read_body(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<bytes::Bytes, Error> {
-    let max = shared.max_body_bytes + route.more_body_bytes;
-    let too_large = || {
+    let usual = shared.max_body_bytes;
+    let max = usual + route.more_body_bytes;
+    let above = |max: usize| {
         let why = locale::request::body_too_large(max as u64);
         Error::new(Code::BodyTooLarge, why)
     };
+    let too_large = || above(max);
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok());
@@ -320,8 +321,7 @@ async fn read_body(
     if usize::try_from(announced).map_or(true, |bytes| bytes > max) {
         return Err(too_large());
     }
-    let is_short =
-        headers.contains_key(header::CONTENT_LENGTH) && announced <= shared.max_body_bytes as u64;
+    let is_short = headers.contains_key(header::CONTENT_LENGTH) && announced <= usual as u64;
     let read = async {
         // It is never closed.
         let _place = if is_short || route.more_body_bytes == 0 {
@@ -333,7 +333,13 @@ async fn read_body(
         http_body_util::BodyExt::collect(limited).await
     };
     match tokio::time::timeout(shared.slow_client, read).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Ok(body)) => {
+            let body = body.to_bytes();
+            if body.len() > usual && body.len() - (route.more_in_body)(&body) > usual {
+                return Err(above(usual));
+            }
+            Ok(body)
+        }
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(Error::new(
             Code::InvalidJson,

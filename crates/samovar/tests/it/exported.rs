@@ -134,13 +134,14 @@ async fn an_import_refuses_a_newer_file_whole_and_tells_of_one_that_is_cut_betwe
         ("empty", String::new(), "no export"),
     ] {
         program.file(name, text);
-        let refused = run(name, &["sessions", "import", name]).await.exits(2);
+        let data = format!("of {name}");
+        let refused = run(&data, &["sessions", "import", name]).await.exits(2);
         assert!(refused.stderr.contains(told), "{refused:?}");
-        let none = run(name, &["sessions", "list", "--jsonl"]).await;
+        let none = run(&data, &["sessions", "list", "--jsonl"]).await;
         assert!(!none.stdout.contains("createdAt"), "{name}: {none:?}");
     }
     program.file("cut", format!("{exported}{head}\n"));
-    let told = run("cut", &["sessions", "import", "cut"]).await;
+    let told = run("of cut", &["sessions", "import", "cut"]).await;
     assert!(
         told.stdout.contains("was imported, with 2 messages"),
         "{told:?}"

@@ -5,15 +5,7 @@ use samovar_locale as locale;
 use samovar_wire::agent::SendMessageParams;
 
 /// The action of a message. Images are read on a thread of their own: they take tens of milliseconds.
-/// What the body may have more is for them alone.
-pub(super) async fn into_action(
-    max_text_bytes: usize,
-    params: SendMessageParams,
-) -> Result<(SessionId, Action), Error> {
-    if params.content.len() > max_text_bytes {
-        let why = locale::request::body_too_large(max_text_bytes as u64);
-        return Err(Error::new(Code::BodyTooLarge, why));
-    }
+pub(super) async fn into_action(params: SendMessageParams) -> Result<(SessionId, Action), Error> {
     if params.attachments.is_empty() {
         return params.into_action();
     }

@@ -31,7 +31,7 @@ pub(super) fn routes() -> Vec<Endpoint> {
             "Creates the sessions of an export.",
             import,
         )
-        .with_longer_bodies(MAX_IMPORT_BYTES)
+        .with_longer_bodies(MAX_IMPORT_BYTES, <[u8]>::len)
         .with_scope(Scope::Admin),
     ]
 }

@@ -1,5 +1,7 @@
 //! Images that come with a message, in base64 (AS-30).
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use samovar_core::image::{MAX_IMAGE_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES, check_count};
@@ -24,6 +26,23 @@ impl Attachment {
     pub fn of(bytes: &[u8]) -> Self {
         let data = STANDARD.encode(bytes);
         Self { data }
+    }
+
+    /// How many bytes of a message's JSON are its attachments; 0 if it is no such JSON.
+    pub fn bytes_in(message: &[u8]) -> usize {
+        #[derive(Deserialize)]
+        struct Attached<'a> {
+            #[serde(borrow, default)]
+            attachments: Vec<Data<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct Data<'a> {
+            #[serde(borrow)]
+            data: Cow<'a, str>,
+        }
+        let attached: Option<Attached<'_>> = serde_json::from_slice(message).ok();
+        let each = attached.iter().flat_map(|it| &it.attachments);
+        each.map(|attachment| attachment.data.len()).sum()
     }
 }
 
