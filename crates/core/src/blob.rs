@@ -58,8 +58,8 @@ impl fmt::Debug for BlobHash {
 
 /// Keeps blobs (AS-30).
 ///
-/// Hold what [`Blobs::put`] returned named by a message before the next [`Blobs::retain`]: the engine
-/// has a guard for that.
+/// What [`Blobs::put`] returned must be named by a message that is kept before unnamed blobs are removed;
+/// the engine has a guard for that.
 pub trait Blobs: Send + Sync {
     /// Keeps bytes under their hash, durably; once, however often they are put.
     ///
