@@ -9,8 +9,8 @@ use samovar_core::{Message, Outcome, Part, ToolCall};
 pub(crate) const NO_RESULT: &str =
     "there is no result: the call was stopped, or what came of it was lost";
 
-/// What came of each call: the result between it and the next call with its id, which clients may number
-/// anew.
+/// What came of each call: the result between it and the next call with the same id. Clients may use an
+/// id again.
 pub(crate) struct Outcomes<'a>(HashMap<usize, &'a Outcome>);
 
 impl<'a> Outcomes<'a> {

@@ -32,7 +32,7 @@ impl Mailbox {
         };
         match known {
             None => {}
-            // Clients number their calls in each session anew: the id of a call is a proposal.
+            // Clients restart the numbers of their calls in each session, so the id of a call may be taken.
             Some(Err(refused)) if !is_named && refused.code == Code::MessageConflict => {
                 message.id = MessageId::fresh(self.parts.ids.as_ref());
             }
