@@ -19,7 +19,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Gives access to the blobs, and knows when some may be named by no message.
 pub struct BlobKeeper {
     store: Arc<dyn Blobs>,
-    /// Read while a message that names blobs is being kept; written by the sweep.
+    /// Read while a message that names blobs is being kept; written by the sweep, which never waits for it.
     naming: RwLock<()>,
     is_due: AtomicBool,
     due: Notify,
@@ -178,7 +178,11 @@ async fn try_sweep(parts: &Parts) -> Result<bool, Broken> {
     if !parts.projector.took_over(wait).await || !parts.projector.caught_up(wait).await {
         return Ok(false);
     }
-    let _alone = keeper.naming.write().await;
+    // Never waited for: a fork that holds it may wait for a session that keeps an image, and a sweep that
+    // waits would let that session in only after itself.
+    let Ok(_alone) = keeper.naming.try_write() else {
+        return Ok(false);
+    };
     if !parts.projector.caught_up(wait).await {
         return Ok(false);
     }
