@@ -242,12 +242,12 @@ impl Cages {
             (Some(marks), Some((_, call))) => Some(marks.add(call)?),
             (None, _) | (_, None) => None,
         };
-        let made = match self.settings.level {
-            Level::Namespaces if !job.writes => None,
+        let (made, passing) = match self.settings.level {
+            Level::Namespaces if !job.writes => (None, Vec::new()),
             Level::Namespaces | Level::Landlock | Level::Off => {
-                self.trusted.begin(&view.kept)?;
+                let passing = self.trusted.begin(&view.kept)?;
                 let of = self.trusted.clone();
-                Some(Made { of, is_done: false })
+                (Some(Made { of, is_done: false }), passing)
             }
         };
         let mut running = Running {
@@ -258,7 +258,10 @@ impl Cages {
             mark,
         };
         let filter = &self.filters[usize::from(job.network)];
-        let plan = self.plan(job, view, running.temp.as_ref(), filter.len());
+        let plan = Plan {
+            passing,
+            ..self.plan(job, view, running.temp.as_ref(), filter.len())
+        };
         let mut line = serde_json::to_vec(&plan)?;
         line.push(b'\n');
         line.extend(filter);
@@ -336,6 +339,7 @@ impl Cages {
             workspace: self.settings.workspace.clone(),
             workspace_id: self.workspace_id,
             view,
+            passing: Vec::new(),
             home: job.home,
             temp: temp.map(|temp| temp.0.clone()),
             program: job.program,

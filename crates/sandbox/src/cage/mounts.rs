@@ -90,7 +90,7 @@ pub(super) fn enter(plan: &Plan) -> Result<Vec<PathBuf>, Failed> {
     }
     let mut kept = Vec::new();
     for path in &plan.view.kept {
-        if keep(path).map_err(about(path))? {
+        if keep(path).map_err(about(path))? && !plan.passing.contains(path) {
             kept.push(path.clone());
         }
     }

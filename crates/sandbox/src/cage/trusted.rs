@@ -10,6 +10,7 @@
 mod place;
 mod was;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -109,8 +110,9 @@ impl Trusted {
         })
     }
 
-    /// Looks at the names. Called before each command.
-    pub(super) fn begin(&self, kept: &[PathBuf]) -> io::Result<()> {
+    /// Looks at the names. Called before each command; returns those that had nothing when the first of
+    /// the commands that run now began.
+    pub(super) fn begin(&self, kept: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = shared.running == 0 && !shared.is_owing;
         let mut names = if is_first {
@@ -131,7 +133,13 @@ impl Trusted {
         }
         self.write_note(&mut shared)?;
         shared.running += 1;
-        Ok(())
+        let missing = shared.names.iter().filter(|it| it.was == Was::Missing);
+        let missing: HashSet<_> = missing.map(|it| it.path.as_path()).collect();
+        let inside = |path: &Path| {
+            path.strip_prefix(&self.workspace)
+                .is_ok_and(|it| missing.contains(it))
+        };
+        Ok(kept.iter().filter(|it| inside(it)).cloned().collect())
     }
 
     /// What the names had stays on disk; that commands run is noted while they do.

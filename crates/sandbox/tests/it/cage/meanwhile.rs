@@ -87,9 +87,10 @@ const ROWS: [(&str, &str, &str); 15] = [
         "grep -qx old AGENTS.md && grep -qx old AGENTS.bak && grep -q new AGENTS.md.from-exec-*",
     ),
     (
+        // The attack may have made it anew before its end.
         "rm AGENTS.md",
         "AGENTS.md",
-        "grep -qx old AGENTS.md && test ! -e AGENTS.md.from-exec-*",
+        "grep -qx old AGENTS.md",
     ),
     (
         "rm AGENTS.md; mkdir AGENTS.md; touch AGENTS.md/new",
@@ -196,6 +197,43 @@ fn two_commands_and_an_editor_at_once_leave_what_the_first_had_found() {
         machine.person("! grep -rq fsmonitor AGENTS.md skills .git/config .git/hooks");
         machine.person("cat AGENTS.md AGENTS.md.from-exec-* | grep -q new");
         assert!(!machine.all.path().join("note").exists(), "{level:?}");
+    }
+}
+
+// proves TL-18
+#[test]
+fn what_another_command_makes_and_loses_ends_no_command() {
+    if !is_provable(Level::Namespaces) {
+        return;
+    }
+    for (name, makes) in [
+        ("CLAUDE.md", "echo new > CLAUDE.md"),
+        (".git/commondir", "echo . > .git/commondir"),
+        ("skills", "mkdir skills && echo new > skills/a"),
+    ] {
+        let machine = Machine::new(None);
+        machine.person("git init -q .");
+        let cages = Cages::new(machine.guarding(Level::Namespaces)).unwrap();
+        let start = |command: &str, runs: &str| {
+            let running = cages.start(machine.job(command)).unwrap();
+            while !machine.workspace.join(runs).exists() {
+                std::thread::yield_now();
+            }
+            running
+        };
+        let maker = format!("{makes}; touch made; until test -e other; do :; done");
+        let maker = start(&maker, "made");
+        let other = format!(
+            "touch other; while test -e {name}; do :; done; sleep 0.2; \
+             ! echo evil 2>/dev/null >> {name} || touch wrote"
+        );
+        let other = start(&other, "other");
+        let aside = maker.watch(|_, _| {}).unwrap().aside;
+        assert_eq!(aside.moved[0].name, Path::new(name));
+        let finish = other.watch(|_, _| {}).unwrap();
+        assert_eq!(finish.ended, Ended::Exited(0), "{name}");
+        machine.person(&format!("test ! -e {name}"));
+        assert!(!machine.all.path().join("note").exists(), "{name}");
     }
 }
 
