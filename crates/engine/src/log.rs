@@ -310,9 +310,10 @@ impl Log {
         state.weigh();
     }
 
-    /// The published durable events after a position and up to another, if all are in memory.
-    pub(crate) fn durable(&self, after: Seq, to: Seq) -> Option<Vec<Arc<Event>>> {
-        self.shared.state().tail.durable(after, to)
+    /// The published durable events after a position and up to another, at most so many, if all are in
+    /// memory.
+    pub(crate) fn durable(&self, after: Seq, to: Seq, most: usize) -> Option<Vec<Arc<Event>>> {
+        self.shared.state().tail.durable(after, to, most)
     }
 
     /// Notes how far the log is in the history.

@@ -36,6 +36,8 @@ pub(crate) use claims::Claim;
 const REST: Duration = Duration::from_millis(500);
 /// Sessions that one transaction takes, at most.
 const MAX_BATCH: usize = 256;
+/// Events of one session that it takes, about: what others did comes in between those of a long copy.
+const MAX_EVENTS: usize = 1000;
 
 /// Brings events into the history. Works from a set of logs that have something new, so that it holds
 /// no queue: while the history cannot be written, each such log costs a row of this set, and may
@@ -65,8 +67,8 @@ struct Backlog {
     dirty: VecDeque<LogNo>,
     /// What is in `dirty`.
     waiting: HashMap<LogNo, Waiting>,
-    /// How many were taken out of it and are being written.
-    taken: usize,
+    /// What was taken out of it and is being written.
+    taken: HashMap<LogNo, Waiting>,
     /// How far each log that is in memory, or has something new, is in the history.
     done: HashMap<LogNo, Done>,
     /// What the next sync makes durable.
@@ -129,7 +131,7 @@ impl Backlog {
             left: Unprojected::default(),
             dirty: VecDeque::new(),
             waiting: HashMap::new(),
-            taken: 0,
+            taken: HashMap::new(),
             done: HashMap::new(),
             unsynced: HashMap::new(),
             spent: Spent::default(),
@@ -149,6 +151,30 @@ impl Backlog {
                 self.dirty.push_front(number);
             }
         }
+    }
+
+    /// Puts back a log of which a transaction took a part; others come first.
+    fn put_off(&mut self, log: Waiting) {
+        let number = log.number;
+        if let Entry::Vacant(free) = self.waiting.entry(number) {
+            free.insert(log);
+            self.dirty.push_back(number);
+        }
+    }
+
+    /// What was marked of a session and is not in the history: its logs, and how far each was seen.
+    fn wanted(&self, session: &SessionId) -> Vec<(LogNo, Seq)> {
+        let logs = self.waiting.values().chain(self.taken.values());
+        let logs = logs.filter(|log| log.session == *session);
+        logs.map(|log| (log.number, log.head)).collect()
+    }
+
+    fn has(&self, session: &SessionId, wanted: &[(LogNo, Seq)]) -> bool {
+        let is_there = |(log, head): &(LogNo, Seq)| {
+            let is_far = self.done.get(log).is_some_and(|done| done.at >= *head);
+            is_far || !self.waiting.contains_key(log) && !self.taken.contains_key(log)
+        };
+        wanted.iter().all(is_there) && self.left.iter().all(|(left, _)| left != session)
     }
 
     /// Notes how far the history has a log.
@@ -300,6 +326,15 @@ impl Projector {
         tokio::time::timeout(within, done).await.is_ok()
     }
 
+    /// Waits until all that was marked of a session before is in the history; false when that takes too
+    /// long (DU-2).
+    pub(crate) async fn has_all_of(&self, session: &SessionId, within: Duration) -> bool {
+        let mut progress = self.progress.subscribe();
+        let wanted = self.state().wanted(session);
+        let done = progress.wait_for(|_| self.state().has(session, &wanted));
+        tokio::time::timeout(within, done).await.is_ok()
+    }
+
     /// Works until it is stopped, and then until nothing is left to do.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let mut progress = self.progress.subscribe();
@@ -341,7 +376,7 @@ impl Projector {
     pub(crate) fn lag(&self) -> Lag {
         let state = self.state();
         Lag {
-            logs: state.left.len() + state.waiting.len() + state.taken,
+            logs: state.left.len() + state.waiting.len() + state.taken.len(),
             failed_since: state.failed_since,
         }
     }
@@ -379,15 +414,25 @@ impl Projector {
             let logs = self.take(left);
             left -= logs.len();
             let projected = self.project(&logs).await;
-            let mut state = self.state();
-            state.taken = 0;
-            if let Err(broken) = projected {
-                state.give_back(logs);
-                return Err(broken);
+            {
+                let mut state = self.state();
+                state.taken.clear();
+                match projected {
+                    Err(broken) => {
+                        state.give_back(logs);
+                        return Err(broken);
+                    }
+                    Ok(cut) => {
+                        left += cut.len();
+                        cut.into_iter().for_each(|log| state.put_off(log));
+                    }
+                }
+                for log in logs {
+                    state.tidy(log.number);
+                }
             }
-            for log in logs {
-                state.tidy(log.number);
-            }
+            // Who waits for one session may have it.
+            self.progress.send_modify(|_| {});
         }
         self.progress
             .send_modify(|progress| progress.done = progress.done.max(marked));
@@ -406,15 +451,16 @@ impl Projector {
             Some(log)
         };
         let logs: Vec<_> = numbers.iter().filter_map(take).collect();
-        state.taken = logs.len();
+        state.taken = logs.iter().map(|log| (log.number, log.clone())).collect();
         logs
     }
 
-    async fn project(&self, logs: &[Waiting]) -> Result<(), Broken> {
+    /// Writes what logs have new, of each so much as a transaction takes; those with more.
+    async fn project(&self, logs: &[Waiting]) -> Result<Vec<Waiting>, Broken> {
         let mut projections = Vec::with_capacity(logs.len());
         let mut positions = Vec::with_capacity(logs.len());
         for log in logs {
-            let events = match self.read(log, log.from).await {
+            let events = match self.read(log, log.from, MAX_EVENTS).await {
                 Ok(events) => events,
                 Err(broken @ Broken::Damaged(_)) => {
                     let Some(deletion) = self.deletion(log).await else {
@@ -435,13 +481,14 @@ impl Projector {
                 continue;
             };
             let is_closed = matches!(projection.changes.last(), Some((_, Change::Close)));
-            positions.push((log, projection.up_to, is_closed));
+            let is_cut = events.len() >= MAX_EVENTS;
+            positions.push((log, projection.up_to, (is_closed, is_cut)));
             projections.push(projection);
         }
         // First: a position of the history says that the audit is as far.
         self.record().await?;
         if projections.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let said: Vec<ProjectedIds> = projections.iter().map(ProjectedIds::of).collect();
         let left_out = self.write(projections).await?;
@@ -450,7 +497,8 @@ impl Projector {
                 self.claims.projected(said);
             }
         }
-        for (place, (log, up_to, is_closed)) in positions.into_iter().enumerate() {
+        let mut cut = Vec::new();
+        for (place, (log, up_to, (is_closed, is_cut))) in positions.into_iter().enumerate() {
             let is_written = !left_out.contains(&place);
             let mut state = self.state();
             state.note(&log.session, log.number, up_to, is_written);
@@ -461,17 +509,25 @@ impl Projector {
             if let Some(log) = log.log.upgrade().filter(|_| is_written) {
                 log.is_projected(up_to);
             }
+            if is_cut && is_written {
+                let from = up_to;
+                cut.push(Waiting {
+                    from,
+                    ..log.clone()
+                });
+            }
         }
-        Ok(())
+        Ok(cut)
     }
 
-    /// What a log has after a position: out of memory, or of the journal once it has left memory.
-    async fn read(&self, log: &Waiting, from: Seq) -> Result<Vec<Arc<Event>>, Broken> {
+    /// What a log has after a position, the first of it: out of memory, or of the journal once it has
+    /// left memory.
+    async fn read(&self, log: &Waiting, from: Seq, most: usize) -> Result<Vec<Arc<Event>>, Broken> {
         if let Some(warm) = log.log.upgrade() {
-            return read_all(&warm, from, warm.published()).await;
+            return read_first(&warm, from, warm.published(), most).await;
         }
         let (journal, number, head) = (self.journal.clone(), log.number, log.head);
-        let read = move || read_kept(journal.as_ref(), number, from, head);
+        let read = move || read_kept(journal.as_ref(), number, from, (head, most));
         let read = tokio::task::spawn_blocking(read).await;
         read.map_err(|panic| Broken::Io(panic.to_string()))?
     }
@@ -479,7 +535,7 @@ impl Projector {
     /// The deletion that a log ends with; what stands before it need not be read any longer.
     async fn deletion(&self, log: &Waiting) -> Option<Arc<Event>> {
         let before = Seq(log.head.0.saturating_sub(1));
-        let event = self.read(log, before).await.ok()?.pop()?;
+        let event = self.read(log, before, 1).await.ok()?.pop()?;
         matches!(event.kind, Kind::SessionClosed).then_some(event)
     }
 
@@ -508,23 +564,29 @@ impl Projector {
 
 /// The published durable events of a log after a position.
 pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Event>>, Broken> {
-    if let Some(events) = log.durable(from, to) {
-        return Ok(events);
-    }
-    read_those(log, from, to, |event| event.kind.is_durable()).await
+    read_first(log, from, to, usize::MAX).await
 }
 
-/// Those of a log's published events behind a position that are wanted, live ones too.
+/// The first of them, at most so many.
+async fn read_first(log: &Log, from: Seq, to: Seq, most: usize) -> Result<Vec<Arc<Event>>, Broken> {
+    if let Some(events) = log.durable(from, to, most) {
+        return Ok(events);
+    }
+    read_those(log, from, (to, most), |event| event.kind.is_durable()).await
+}
+
+/// Those of a log's published events behind a position that are wanted, live ones too: up to a
+/// position, and at most so many.
 pub(crate) async fn read_those(
     log: &Log,
     from: Seq,
-    to: Seq,
+    (to, most): (Seq, usize),
     is_wanted: impl Fn(&Event) -> bool,
 ) -> Result<Vec<Arc<Event>>, Broken> {
     let mut follower = log.follow(from);
     let mut events = Vec::new();
     let mut at = from;
-    while at < to {
+    while at < to && events.len() < most {
         match follower.next().await {
             Ok(more) => {
                 at = more.last().map_or(to, |event| event.seq);
@@ -538,5 +600,6 @@ pub(crate) async fn read_those(
             }
         }
     }
+    events.truncate(most);
     Ok(events)
 }

@@ -398,8 +398,7 @@ async fn fork_session(call: Call, params: ForkSessionParams) -> Result<SessionIn
         into: params.new_session_id,
         title: params.title,
     };
-    let made = engine.fork(call.by.sender.clone(), fork).await?;
-    let row = engine.session(&made).await?;
+    let row = engine.fork(call.by.sender.clone(), fork).await?;
     Ok(SessionInfo::from(&row))
 }
 

@@ -1,7 +1,7 @@
 //! Stores that a test can make fail, and that outlive every engine on them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::blob::MemoryBlobs;
@@ -54,6 +54,7 @@ struct Stores {
     commits: watch::Sender<u64>,
     is_held: watch::Sender<bool>,
     is_busy: AtomicBool,
+    most_changes: AtomicUsize,
     swept: Notify,
     logs: Mutex<HashMap<LogNo, Spool>>,
     was_closed: AtomicBool,
@@ -79,6 +80,7 @@ impl Disk {
             commits: watch::Sender::default(),
             is_held: watch::Sender::default(),
             is_busy: AtomicBool::default(),
+            most_changes: AtomicUsize::default(),
             swept: Notify::new(),
             logs: Mutex::default(),
             was_closed: AtomicBool::default(),
@@ -157,6 +159,11 @@ impl Disk {
     /// From now on each write of the history waits for another commit.
     pub fn keep_busy(&self) {
         self.0.is_busy.store(true, Ordering::SeqCst);
+    }
+
+    /// The changes of the largest write of the history.
+    pub fn most_changes(&self) -> usize {
+        self.0.most_changes.load(Ordering::SeqCst)
     }
 
     /// Waits until the journal is swept.
@@ -247,6 +254,10 @@ impl OverHistory for OnDisk {
     fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
         Box::pin(async move {
             self.stores.full_history.check()?;
+            let changes = projections.iter().map(|one| one.changes.len()).sum();
+            self.stores
+                .most_changes
+                .fetch_max(changes, Ordering::SeqCst);
             self.stores.history.project(projections).await?;
             if self.stores.is_busy.load(Ordering::SeqCst) {
                 let mut commits = self.stores.commits.subscribe();

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use samovar_core::history::SessionRow;
 use samovar_core::message::FORKED_FROM;
 use samovar_core::redact;
 use samovar_core::{
@@ -49,7 +51,7 @@ impl Engine {
     /// `unknown_session`; `invalid_params` for a message that is not there or another agent's,
     /// `session_busy` for one of a turn that is not over, `session_conflict` if the fork exists; or a
     /// store's refusal.
-    pub async fn fork(&self, by: Sender, fork: Fork) -> Result<SessionId, Error> {
+    pub async fn fork(&self, by: Sender, fork: Fork) -> Result<SessionRow, Error> {
         let is_whole = fork.last.is_none();
         // The copies name the blobs of the messages that may be deleted meanwhile.
         let naming = self.parts.blobs.naming().await;
@@ -80,14 +82,16 @@ impl Engine {
             Err(refused) if refused.code == Code::SessionConflict => {
                 // Asked again, it is the same fork.
                 let known = self.session(&into).await?;
-                let known = known.metadata.get(FORKED_FROM);
-                let is_same = |field| known.is_some_and(|known| known[field] == from[field]);
+                let mark = known.metadata.get(FORKED_FROM);
+                let is_same = |field| mark.is_some_and(|mark| mark[field] == from[field]);
                 // More may have been said since a whole session was forked.
                 let is_same =
                     is_same("sessionId") && is_same(WHOLE) && (is_whole || is_same("messageId"));
-                if is_same { Ok(into) } else { Err(refused) }
+                if is_same { Ok(known) } else { Err(refused) }
             }
-            done => done.map(|_| into),
+            // A long one takes a while to be in the history.
+            Ok(_) => self.row(&into, Duration::ZERO).await,
+            Err(refused) => Err(refused),
         }
     }
 

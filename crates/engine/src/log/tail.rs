@@ -285,7 +285,7 @@ impl Tail {
 
     /// The published durable events after a position and up to another; `None` if memory no longer
     /// has the first event after it.
-    pub(super) fn durable(&self, after: Seq, to: Seq) -> Option<Vec<Arc<Event>>> {
+    pub(super) fn durable(&self, after: Seq, to: Seq, most: usize) -> Option<Vec<Arc<Event>>> {
         if after.next() < self.shown.front()?.first() {
             return None;
         }
@@ -294,7 +294,7 @@ impl Tail {
             Shown::Event(event, _) if event.kind.is_durable() && event.seq <= to => Some(event),
             Shown::Event(..) | Shown::Run(_) => None,
         });
-        Some(events.cloned().collect())
+        Some(events.take(most).cloned().collect())
     }
 
     /// Where the events are that readers can see and that are at a position or after it.

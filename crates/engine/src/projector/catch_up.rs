@@ -72,7 +72,7 @@ impl Projector {
             row.map_or(Seq::default(), |row| row.projected)
         };
         let journal = self.journal.clone();
-        let read = move || read_kept(journal.as_ref(), log, after, head);
+        let read = move || read_kept(journal.as_ref(), log, after, (head, usize::MAX));
         let read = tokio::task::spawn_blocking(read).await;
         let events = read.map_err(|panic| Broken::Io(panic.to_string()))??;
         self.record_left(session, log, &events, earlier).await?;
@@ -97,7 +97,7 @@ impl Projector {
     }
 }
 
-/// The durable events of a log that are kept behind a position, up to its head.
+/// The durable events of a log that are kept behind a position, up to its head, and at most so many.
 ///
 /// # Errors
 /// [`Broken`] when the journal cannot be read.
@@ -105,11 +105,11 @@ pub(crate) fn read_kept(
     journal: &dyn Journal,
     log: LogNo,
     after: Seq,
-    head: Seq,
+    (head, most): (Seq, usize),
 ) -> Result<Vec<Arc<Event>>, Broken> {
     let mut events = Vec::new();
     let mut at = after;
-    while at < head {
+    while at < head && events.len() < most {
         let (more, seen) = journal.read_durable(log, at, READ_BYTES)?;
         if seen <= at {
             break;
@@ -118,7 +118,7 @@ pub(crate) fn read_kept(
         // A session that continues meanwhile has more; its own run brings that in.
         events.extend(more.into_iter().filter(|event| event.seq <= head));
     }
-    Ok(events.into_iter().map(Arc::new).collect())
+    Ok(events.into_iter().take(most).map(Arc::new).collect())
 }
 
 /// The durable events of a session from the first of an open turn on; nothing of it comes into
@@ -135,5 +135,5 @@ pub(crate) fn read_open(
         return Ok(Vec::new());
     };
     let after = Seq(first.0.saturating_sub(1));
-    read_kept(journal, entry.log, after, entry.head)
+    read_kept(journal, entry.log, after, (entry.head, usize::MAX))
 }

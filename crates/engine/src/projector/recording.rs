@@ -122,7 +122,7 @@ impl Projector {
         let session = log.session();
         let from = recording.in_memory.get(session).copied();
         let to = log.published();
-        let Some(events) = log.durable(from.unwrap_or_default(), to) else {
+        let Some(events) = log.durable(from.unwrap_or_default(), to, usize::MAX) else {
             tracing::error!(%session, "decisions of a session in memory are not in the audit");
             recording.in_memory.insert(session.clone(), to);
             return;

@@ -27,7 +27,7 @@ impl Mailbox {
         let open = open.ok_or_else(|| self.missing())?;
         // Only the history has all messages.
         let wait = self.parts.settings.read_wait;
-        if !self.parts.projector.caught_up(wait).await {
+        if !self.parts.projector.has_all_of(&self.id, wait).await {
             return Err(Error::new(Code::Unavailable, locale::session::not_copied()));
         }
         let session = self.parts.history.session(&self.id).await;

@@ -427,7 +427,7 @@ impl Mailbox {
             return Ok(());
         };
         let wait = self.parts.settings.read_wait;
-        if open.is_free() && self.parts.projector.caught_up(wait).await {
+        if open.is_free() && self.parts.projector.has_all_of(&self.id, wait).await {
             let row = self.parts.history.session(&self.id).await;
             if row
                 .map_err(refusal)?

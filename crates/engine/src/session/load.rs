@@ -66,7 +66,7 @@ impl Mailbox {
         let mut found = Stored::read(&parts, &id).await?;
         if found.lacks_opening() {
             // The history is new; the projector is about to open the session there again.
-            parts.projector.caught_up(REOPENING).await;
+            parts.projector.has_all_of(&id, REOPENING).await;
             found = Stored::read(&parts, &id).await?;
         }
         found.keep_up(&parts, &id).await?;
@@ -111,7 +111,7 @@ impl Mailbox {
         }
         self.parts
             .projector
-            .caught_up(self.parts.settings.read_wait)
+            .has_all_of(&self.id, self.parts.settings.read_wait)
             .await;
         let Some(open) = &self.open else { return };
         let current = open.live.root().cloned();
@@ -244,7 +244,7 @@ impl Mailbox {
         if newer.iter().any(is_undone) {
             // A turn that was taken back would leave less of what is before it.
             let read_wait = self.parts.settings.read_wait;
-            self.parts.projector.caught_up(read_wait).await;
+            self.parts.projector.has_all_of(&self.id, read_wait).await;
         }
         // A session that was deleted and created again may still be the deleted one in the history.
         let is_new = projection::is_opened(newer);
@@ -363,7 +363,7 @@ impl Stored {
             let Some(from) = lacks.into_iter().chain(needs).min() else {
                 return Ok((Some(entry), Vec::new()));
             };
-            let events = read_kept(journal.as_ref(), entry.log, from, entry.head)?;
+            let events = read_kept(journal.as_ref(), entry.log, from, (entry.head, usize::MAX))?;
             Ok((Some(entry), events))
         });
         let read: Result<_, Broken> = read.await.map_err(|error| Broken::Io(error.to_string()))?;

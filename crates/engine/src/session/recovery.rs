@@ -219,7 +219,7 @@ impl Mailbox {
         };
         let (after, to) = (Seq(first.0 - 1), open.session.log.published());
         let is_of_turn = |event: &Event| event.turn.as_ref() == Some(turn_id);
-        read_those(&open.session.log, after, to, is_of_turn).await
+        read_those(&open.session.log, after, (to, usize::MAX), is_of_turn).await
     }
 
     /// Whether a turn that was cut waits for nothing but room.

@@ -117,7 +117,7 @@ impl Mailbox {
         }
         // Only the history knows the turns that are over; what it lacks might be the last one.
         let wait = self.parts.settings.read_wait;
-        if !self.parts.projector.caught_up(wait).await {
+        if !self.parts.projector.has_all_of(&self.id, wait).await {
             let why = locale::session::not_caught_up();
             return Err(Error::new(Code::StoreFull, why));
         }

@@ -10,6 +10,7 @@ use samovar_core::{
 use samovar_doubles::{Reply, TestTool, World, call, say};
 use samovar_engine::{Engine, Fork};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::children::{agent, delegate, world};
 use crate::rig::{Rig, named, read_to, said, send, session, settings, turn_of};
@@ -24,7 +25,11 @@ fn fork(last: Option<&MessageId>, into: &str) -> Fork {
 }
 
 async fn forked(rig: &Rig, last: Option<&MessageId>, into: &str) -> Vec<MessageRow> {
-    let made = rig.engine.fork(Sender::Embedder, fork(last, into)).await;
+    let made = rig
+        .engine
+        .fork(Sender::Embedder, fork(last, into))
+        .await
+        .map(|row| row.id);
     assert_eq!(made, Ok(named(into)));
     rows(&rig.engine, named(into)).await
 }
@@ -39,10 +44,21 @@ async fn refused(rig: &Rig, last: Option<&MessageId>, into: &str) -> Code {
     code
 }
 
+async fn append(rig: &Rig, role: Role, part: Part) {
+    let appended = Appended {
+        message: None,
+        role,
+        parts: vec![part],
+        usage: None,
+    };
+    let appended = rig.submit(Action::Append(Box::new(appended))).await;
+    assert!(appended.is_ok(), "{appended:?}");
+}
+
 async fn rows(engine: &Engine, session: SessionId) -> Vec<MessageRow> {
     let query = MessageQuery {
         session,
-        limit: 999,
+        limit: 9999,
         before: None,
         of: Speakers::All,
     };
@@ -246,7 +262,7 @@ async fn a_fork_has_the_title_taint_and_level_of_its_session_and_no_wider_one() 
             ..fork(None, &into)
         };
         let made = rig.engine.fork(by, named).await.unwrap();
-        let made = rig.engine.session(&made).await.unwrap();
+
         assert_eq!(made.approval, Some(level));
         assert_eq!(made.title, Title::new("mine").ok());
         assert!(!made.tainted);
@@ -258,14 +274,7 @@ async fn a_fork_has_the_title_taint_and_level_of_its_session_and_no_wider_one() 
         outcome: Outcome::done("text from outside"),
     };
     for (role, part) in [(Role::Assistant, asks), (Role::Tool, answers)] {
-        let appended = Appended {
-            message: None,
-            role,
-            parts: vec![part],
-            usage: None,
-        };
-        let appended = rig.submit(Action::Append(Box::new(appended))).await;
-        assert!(appended.is_ok(), "{appended:?}");
+        append(&rig, role, part).await;
     }
     forked(&rig, None, "f").await;
     let made = rig.engine.session(&named("f")).await.unwrap();
@@ -284,4 +293,36 @@ async fn a_fork_has_the_title_taint_and_level_of_its_session_and_no_wider_one() 
     forked(&rig, Some(&first), "part").await;
     let whole = rig.engine.fork(Sender::Embedder, fork(None, "part")).await;
     assert_eq!(whole.unwrap_err().code, Code::SessionConflict);
+}
+
+// proves AS-28, DU-2
+#[tokio::test(start_paused = true)]
+async fn a_long_fork_comes_into_the_history_in_parts_and_no_session_waits_for_another_one() {
+    let rig = Rig::by(|_, _| say("an answer"), [], settings()).await;
+    for number in 0..2_500 {
+        let text = format!("line {number}");
+        append(&rig, Role::User, Part::Text { text }).await;
+    }
+
+    // All of it is known before it is in the history.
+    let made = rig.engine.fork(Sender::Embedder, fork(None, "f")).await;
+    assert_eq!(made.unwrap().message_count, 2_500);
+    assert_eq!(rows(&rig.engine, named("f")).await.len(), 2_500);
+    let most = rig.disk.most_changes();
+    assert!(most <= 1_000, "{most}");
+
+    rig.disk.full_history().set(true);
+    let made = rig.engine.fork(Sender::Embedder, fork(None, "g")).await;
+    assert_eq!(made.unwrap().message_count, 2_500);
+    // Of this one the history has all, of that one nothing.
+    let before = Instant::now();
+    let made = rig.engine.fork(Sender::Embedder, fork(None, "h")).await;
+    assert_eq!(made.unwrap().message_count, 2_500);
+    assert!(before.elapsed() < settings().read_wait);
+    let of_fork = Fork {
+        session: named("g"),
+        ..fork(None, "i")
+    };
+    let made = rig.engine.fork(Sender::Embedder, of_fork).await;
+    assert_eq!(made.unwrap_err().code, Code::Unavailable);
 }
