@@ -224,6 +224,8 @@ pub enum Delivery {
 pub enum Accepted {
     /// The session exists.
     Opened,
+    /// The session exists, as a copy.
+    Copied(Box<SessionRow>),
     /// The message is saved; its turn runs or waits.
     Posted {
         /// The message's id.

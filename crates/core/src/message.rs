@@ -113,6 +113,19 @@ impl Message {
         message
     }
 
+    /// Gives back the room that its lists were given and do not need, most of what a short message
+    /// takes.
+    #[must_use]
+    pub fn compact(mut self) -> Self {
+        self.parts.shrink_to_fit();
+        if !self.metadata.is_empty() {
+            let mut metadata = Map::with_capacity(self.metadata.len());
+            metadata.append(&mut self.metadata);
+            self.metadata = metadata;
+        }
+        self
+    }
+
     /// Marks a message that no turn of its session made.
     #[must_use]
     pub fn appended(mut self) -> Self {

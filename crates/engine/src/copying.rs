@@ -11,7 +11,7 @@ use samovar_core::{
     ToolCall, TurnId, Usage,
 };
 use samovar_locale as locale;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// Whether a session was forked whole, in the mark of a fork.
 pub(crate) const WHOLE: &str = "whole";
@@ -32,7 +32,10 @@ pub(crate) fn forked(of: SessionCopy, is_whole: bool, ids: &dyn Ids, now: Millis
     // What was spent is counted where it was spent.
     session.usage = Usage::default();
     let copying = Copying::new(now, &messages, |message, old| {
-        let mark = json!({"sessionId": from, "messageId": old});
+        let mut mark = Map::with_capacity(2);
+        mark.insert("sessionId".to_owned(), from.as_str().into());
+        mark.insert("messageId".to_owned(), json!(old));
+        let mark = Value::Object(mark);
         message.metadata.insert(FORKED_FROM.to_owned(), mark);
         message.usage = None;
         message.id = MessageId::fresh(ids);
@@ -172,7 +175,7 @@ impl<F: FnMut(&mut Message, Option<&MessageId>)> Copying<F> {
             turn: None,
             agent,
             has_begun: true,
-            message: Arc::new(message),
+            message: Arc::new(message.compact()),
         });
     }
 }

@@ -449,6 +449,7 @@ async fn undo(call: Call, params: UndoParams) -> Result<UndoResult, Error> {
             })
         }
         Accepted::Opened
+        | Accepted::Copied(_)
         | Accepted::Posted { .. }
         | Accepted::Appended { .. }
         | Accepted::Changed

@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use samovar_core::history::SessionRow;
 use samovar_core::message::FORKED_FROM;
 use samovar_core::redact;
 use samovar_core::{
-    Action, Code, Command, Error, MessageId, Sender, SessionCopy, SessionId, Title,
+    Accepted, Action, Code, Command, Error, MessageId, Sender, SessionCopy, SessionId, Title,
 };
 use tokio::sync::oneshot;
 
@@ -90,7 +89,8 @@ impl Engine {
                 if is_same { Ok(known) } else { Err(refused) }
             }
             // A long one takes a while to be in the history.
-            Ok(_) => self.row(&into, Duration::ZERO).await,
+            Ok(Accepted::Copied(row)) => Ok(*row),
+            Ok(_) => self.session(&into).await,
             Err(refused) => Err(refused),
         }
     }

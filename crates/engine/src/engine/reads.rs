@@ -1,7 +1,6 @@
 //! What readers see of sessions and messages: rows of the history, and what it lacks still.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use samovar_core::history::{
     Hits, MessageQuery, MessageRow, SearchQuery, SessionQuery, SessionRow, Totals, TurnQuery,
@@ -23,12 +22,7 @@ impl Engine {
     /// [`Code::UnknownSession`] when there is no such session, [`Code::SessionDamaged`] when some of it
     /// is lost: what is left would look like all of it.
     pub async fn session(&self, id: &SessionId) -> Result<SessionRow, Error> {
-        self.row(id, self.parts.settings.read_wait).await
-    }
-
-    /// The same; waits so long for the history, and takes the rest from the session's log.
-    pub(super) async fn row(&self, id: &SessionId, wait: Duration) -> Result<SessionRow, Error> {
-        let lag = self.lacks(id, wait).await?;
+        let lag = self.lacks(id).await?;
         let row = self
             .parts
             .history
@@ -56,7 +50,7 @@ impl Engine {
         self.session(&id).await?;
         let (limit, before) = (query.limit as usize, query.before.clone());
         // Before the rows are read: what is projected in between is in both, and not in neither.
-        let lag = self.lacks(&id, self.parts.settings.read_wait).await?;
+        let lag = self.lacks(&id).await?;
         // What the history lacks is newer than all it has, or has nothing to do with that.
         let lag = lag.filter(|events| before.is_none() || projection::is_opened(events));
         let rows = self
@@ -225,11 +219,8 @@ impl Engine {
 
     /// Waits until the history has what was accepted of a session; when it does not come that far in
     /// time, the kept events that it lacks (DU-2).
-    async fn lacks(
-        &self,
-        id: &SessionId,
-        wait: Duration,
-    ) -> Result<Option<Vec<Arc<Event>>>, Error> {
+    async fn lacks(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
+        let wait = self.parts.settings.read_wait;
         if self.parts.projector.has_all_of(id, wait).await {
             return Ok(None);
         }

@@ -15,6 +15,7 @@ use super::Mailbox;
 use crate::context::{self, Transcript};
 use crate::log::Draft;
 use crate::parts::refusal;
+use crate::projection;
 
 /// Messages that are read at once.
 const PAGE: usize = 1000;
@@ -120,7 +121,10 @@ impl Mailbox {
             let said = Kind::finished(Arc::unwrap_or_clone(row.message));
             Draft::new(None, author, said).of(&row.agent)
         });
-        let open = self.begin(own, drafts.chain(said).collect()).await?;
+        let id = self.id.clone();
+        let (open, kept) = self.begin(own, drafts.chain(said).collect()).await?;
+        let row = projection::overlay_session(None, &id, &kept);
+        drop(kept);
         open.model = route.unwrap_or(model);
         open.system_prompt = session.system_prompt;
         open.approval = session.approval;
@@ -129,7 +133,8 @@ impl Mailbox {
         let tools = session.parts.toolbox.shelf();
         session.taint.recall(&open.transcript, true, &tools);
         open.weigh();
-        Ok(Accepted::Opened)
+        let opened = row.map_or(Accepted::Opened, |row| Accepted::Copied(Box::new(row)));
+        Ok(opened)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Action, Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Image, Kind,
+    Action, Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Event, Image, Kind,
     Message, MessageId, Model, Part, Role, Sender, Situation,
 };
 use samovar_locale as locale;
@@ -83,7 +83,7 @@ impl Mailbox {
             approval,
         };
         let draft = Draft::new(None, Author::User, opened);
-        let open = self.begin(AgentPath::root(own), vec![draft]).await?;
+        let (open, _) = self.begin(AgentPath::root(own), vec![draft]).await?;
         open.model = route.unwrap_or(model);
         open.system_prompt = system_prompt;
         open.approval = approval;
@@ -95,16 +95,16 @@ impl Mailbox {
         &mut self,
         own: AgentPath,
         drafts: Vec<Draft>,
-    ) -> Result<&mut OpenSession, Error> {
+    ) -> Result<(&mut OpenSession, Vec<Arc<Event>>), Error> {
         let log = self.new_log(own);
         self.parts.projector.begin(&log, self.last_head);
         let session = Session::new(self.parts.clone(), log);
-        if let Err(broken) = session.keep(drafts, None).await {
+        let kept = session.keep(drafts, None).await.map_err(|broken| {
             self.parts.projector.forget(session.log.number());
-            return Err(refusal(broken));
-        }
+            refusal(broken)
+        })?;
         let open = OpenSession::new(session, String::new(), None);
-        Ok(self.open.insert(open))
+        Ok((self.open.insert(open), kept))
     }
 }
 

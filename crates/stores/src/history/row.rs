@@ -178,7 +178,7 @@ pub(super) fn message(row: &SqliteRow) -> Result<MessageRow, Failure> {
 fn whole_message(row: &SqliteRow, id: &str) -> Result<Message, Failure> {
     let parent: Option<&str> = row.try_get("parent_message_id")?;
     let metadata: Option<&str> = row.try_get("metadata")?;
-    Ok(Message {
+    let message = Message {
         id: MessageId::new(id).map_err(odd)?,
         role: role(row.try_get("role")?)?,
         parts: parse::<Vec<Part>>(row.try_get("parts")?)?,
@@ -188,7 +188,8 @@ fn whole_message(row: &SqliteRow, id: &str) -> Result<Message, Failure> {
         finish_reason: row.try_get("finish_reason")?,
         metadata: metadata.map(parse).transpose()?.unwrap_or_default(),
         created_at: Millis(row.try_get("created_at")?),
-    })
+    };
+    Ok(message.compact())
 }
 
 /// The beginning of a message's text, as a session's preview has it.
