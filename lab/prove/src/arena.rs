@@ -141,6 +141,7 @@ impl Arena {
                 .map(|number| format!("{name}-s{number}"))
                 .collect(),
             dice: dice.fork(),
+            forks: Vec::new(),
         };
         drivers.spawn(copier.copy());
         let mut people = people(&stage, name, plan.patience / 2, &mut dice);

@@ -185,6 +185,16 @@ impl Client {
         found(self.send(at, Method::POST, path, Some(params), None)).await
     }
 
+    /// Gives lines of JSON to whatever is at this path.
+    pub(crate) async fn give_lines(
+        &self,
+        at: &Address,
+        path: &str,
+        lines: Bytes,
+    ) -> Result<Result<ServerAnswer, Refusal>, ServerGone> {
+        found(self.send_bytes(at, Method::POST, path, Some(lines), None)).await
+    }
+
     /// Follows the global chat behind an id, and tells its boot.
     pub(crate) async fn listen(
         &self,
@@ -237,6 +247,18 @@ impl Client {
         params: Option<&Value>,
         after: Option<&str>,
     ) -> Result<Response<Incoming>, ServerGone> {
+        let body = params.map(|params| Bytes::from(params.to_string()));
+        self.send_bytes(at, verb, path, body, after).await
+    }
+
+    async fn send_bytes(
+        &self,
+        at: &Address,
+        verb: Method,
+        path: &str,
+        body: Option<Bytes>,
+        after: Option<&str>,
+    ) -> Result<Response<Incoming>, ServerGone> {
         let mut request = Request::builder()
             .method(verb)
             .uri(format!("http://{}{path}", at.socket))
@@ -244,14 +266,12 @@ impl Client {
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
-        let body = match params {
-            Some(params) => {
-                request = request.header(header::CONTENT_TYPE, "application/json");
-                Bytes::from(params.to_string())
-            }
-            None => Bytes::new(),
-        };
-        let request = request.body(Full::new(body)).map_err(|_| ServerGone)?;
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request
+            .body(Full::new(body.unwrap_or_default()))
+            .map_err(|_| ServerGone)?;
         self.pool.request(request).await.map_err(|_| ServerGone)
     }
 }

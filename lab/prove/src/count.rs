@@ -77,6 +77,8 @@ pub struct Counts {
 pub struct CopyCounts {
     /// Sessions that were forked.
     pub forks: u64,
+    /// Sessions that were imported.
+    pub imports: u64,
     /// Messages that were appended.
     pub appended: u64,
     /// Messages with an image.
@@ -238,9 +240,11 @@ impl CopyCounts {
     fn add(&mut self, other: &Self) {
         let Self {
             forks,
+            imports,
             appended,
             images,
         } = other;
+        self.imports += imports;
         self.images += images;
         self.forks += forks;
         self.appended += appended;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) use chat::{
     AnswerRoute, AnswerStatus, Chat, ChatAgent, ChatConnection, ChatMessage, Open, Reply,
 };
-pub(crate) use copies::{AppendedMessage, CopiedRow, Copies, Fork};
+pub(crate) use copies::{AppendedMessage, CopiedRow, Copies, Fork, Import};
 pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, SentMessage};
 pub(crate) use trees::{BranchStop, ListedTurn};
 

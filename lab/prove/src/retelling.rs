@@ -156,7 +156,8 @@ async fn all(stage: &Stage, at: &Address, session: &str) -> Vec<CopiedRow> {
 async fn copies(stage: &Stage, at: &Address, copies: &Copies) {
     let forks = copies.forks.iter().map(|fork| &fork.session);
     let appended = copies.appended.first().map(|first| &first.session);
-    for session in forks.chain(appended) {
+    let imports = copies.imports.iter().map(|import| &import.session);
+    for session in forks.chain(imports).chain(appended) {
         stage.keeps_copies(all(stage, at, session).await.into_iter());
     }
 }

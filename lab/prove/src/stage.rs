@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
 use crate::observed::{
-    AppendedMessage, BranchStop, CopiedRow, Fork, Frame, Images, Incident, ListedTurn, Observed,
-    Post, Profile, ReaderConnection, Scene, Stop, Stored, Totals,
+    AppendedMessage, BranchStop, CopiedRow, Fork, Frame, Images, Import, Incident, ListedTurn,
+    Observed, Post, Profile, ReaderConnection, Scene, Stop, Stored, Totals,
 };
 use crate::scene;
 use crate::ticker::Ticker;
@@ -212,6 +212,11 @@ impl Stage {
     /// Notes a fork that is made.
     pub(crate) fn forked(&self, fork: Fork) {
         self.notes().observed.copies.forks.push(fork);
+    }
+
+    /// Notes a session that is imported.
+    pub(crate) fn imported(&self, import: Import) {
+        self.notes().observed.copies.imports.push(import);
     }
 
     /// Notes a message that is appended.

@@ -118,6 +118,7 @@ fn turns(report: &Report) -> Vec<Row> {
         counted(says::row_rejected(), counts.rejected),
         counted(says::row_appended(), counts.copies.appended),
         counted(says::row_forks(), counts.copies.forks),
+        counted(says::row_imports(), counts.copies.imports),
         broken(says::row_lost(), &[Broken::MessageLost]),
         counted(says::row_turns(), counts.ends.values().sum()),
         broken(says::row_stuck(), &[Broken::StuckTurn]),

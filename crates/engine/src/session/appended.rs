@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use samovar_core::command::Appended;
 use samovar_core::history::MessageRow;
-use samovar_core::{Accepted, Author, CallId, Code, Error, Kind, Message, MessageId, Part, Role};
+use samovar_core::{
+    Accepted, Author, CallId, Code, Error, Kind, Message, MessageId, Part, Role, failpoint,
+};
 use samovar_locale as locale;
 use serde_json::json;
 
@@ -112,7 +114,9 @@ impl Mailbox {
         if message.role == Role::Tool && !open.session.taint.is_tainted() {
             drafts.insert(0, Draft::new(None, Author::System, tainted()));
         }
+        failpoint!("append.before");
         open.keep(drafts, None).await.map_err(refusal)?;
+        failpoint!("append.after");
         if message.role == Role::User {
             open.session.taint.hear(&message.text());
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use samovar_core::history::{MessageRow, Speakers};
 use samovar_core::{
     Accepted, AgentPath, Author, Code, ContextLimit, Error, Kind, Message, MessageId,
-    SessionChange, SessionCopy,
+    SessionChange, SessionCopy, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -122,7 +122,9 @@ impl Mailbox {
             Draft::new(None, author, said).of(&row.agent)
         });
         let id = self.id.clone();
+        failpoint!("copy.before");
         let (open, kept) = self.begin(own, drafts.chain(said).collect()).await?;
+        failpoint!("copy.after");
         let row = projection::overlay_session(None, &id, &kept);
         drop(kept);
         open.model = route.unwrap_or(model);

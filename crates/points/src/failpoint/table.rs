@@ -143,6 +143,10 @@ pub const POINTS: &[Point] = points! {
     Relay "relay.study.started": "a study's file and its marker are there, and its creator has no reply";
     Relay "relay.study.ended": "a study's last row is written and its marker gone, and the caller has no reply";
     Care "history.index.before": "words of old messages are about to be committed to the index";
+    Run "copy.before": "a fork or an import is about to be kept";
+    Run "copy.after": "it is kept, its client has no answer";
+    Run "append.before": "a message without a turn is about to be kept";
+    Run "append.after": "it is kept, its client has no answer";
     Run "blob.put.before": "an image is written, and has no name";
     Run "blob.put.after": "the image is kept, its message is not";
     Run "blob.remove.after": "a blob that no message names is removed, others may be there";

@@ -7,6 +7,8 @@ use super::Stored;
 pub(crate) struct Copies {
     /// The forks that a server said it has made.
     pub(crate) forks: Vec<Fork>,
+    /// The sessions that a server said it has imported.
+    pub(crate) imports: Vec<Import>,
     /// The messages that a server said it has, in their order.
     pub(crate) appended: Vec<AppendedMessage>,
     /// What is in those sessions in the end.
@@ -22,6 +24,15 @@ pub(crate) struct Fork {
     pub(crate) messages: u64,
     /// The last message that was copied.
     pub(crate) last: Option<String>,
+}
+
+/// A fork that was exported and imported, as the answer told it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Import {
+    pub(crate) session: String,
+    /// The fork.
+    pub(crate) of: String,
+    pub(crate) messages: u64,
 }
 
 /// A message that was appended.

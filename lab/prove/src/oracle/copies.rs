@@ -1,5 +1,6 @@
-//! Copies: a fork that was accepted has all that it was said to have, once and in its order, and what was
-//! appended is kept once, in its order. And images, which copies name, too.
+//! Copies: a fork that was accepted has all that it was said to have, once and in its order, an import
+//! has what the fork had of which it was made, and what was appended is kept once, in its order. And
+//! images, which copies name, too.
 
 use std::collections::HashMap;
 
@@ -35,6 +36,7 @@ pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {
             last = place.max(last);
         }
     }
+    imported(observed, verdict);
     appended(observed, verdict);
     images(observed, verdict);
 }
@@ -44,6 +46,24 @@ fn is_whole(fork: &Fork, copies: &[&CopiedRow], verdict: &mut Verdict) {
     if copies.len() as u64 != fork.messages || sources != fork.last.as_ref() {
         let found = format!("{} of {}", copies.len(), fork.messages);
         verdict.find(Broken::MessageLost, &fork.session, found);
+    }
+}
+
+/// An import has the texts of the fork, in their order.
+fn imported(observed: &Observed, verdict: &mut Verdict) {
+    let texts = |session: &str| {
+        let rows = observed.copies.rows.iter();
+        let rows = rows.filter(|copy| copy.row.session == session);
+        rows.map(|copy| copy.row.content.as_str())
+            .collect::<Vec<_>>()
+    };
+    for import in &observed.copies.imports {
+        verdict.counts.copies.imports += 1;
+        let (has, of) = (texts(&import.session), texts(&import.of));
+        if has != of || has.len() as u64 != import.messages {
+            let found = format!("{} of {}", has.len(), of.len());
+            verdict.find(Broken::MessageLost, &import.session, found);
+        }
     }
 }
 

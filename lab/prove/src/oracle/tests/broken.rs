@@ -126,6 +126,7 @@ fn copies() -> Vec<Broken> {
         check(Broken::KeptTwice, |day| {
             day.copies.rows[1] = day.copies.rows[0].clone();
         }),
+        check(Broken::MessageLost, |day| drop(day.copies.rows.remove(3))),
         check(Broken::MessageLost, |day| drop(day.copies.rows.pop())),
         check(Broken::KeptTwice, |day| {
             let last = day.copies.rows.last().unwrap().clone();

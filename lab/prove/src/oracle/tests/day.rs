@@ -9,8 +9,8 @@ pub(super) mod trees;
 use serde_json::{Value, json};
 
 use crate::observed::{
-    AppendedMessage, Class, CopiedRow, Delivery, Effect, Fork, Frame, Observed, ObservedPrompt,
-    Post, Profile, ReaderConnection, Scene, Stored, Tokens, Totals,
+    AppendedMessage, Class, CopiedRow, Delivery, Effect, Fork, Frame, Import, Observed,
+    ObservedPrompt, Post, Profile, ReaderConnection, Scene, Stored, Tokens, Totals,
 };
 use crate::picture;
 use crate::words;
@@ -185,7 +185,7 @@ pub(super) fn good_day() -> Observed {
     observed
 }
 
-/// A fork with the first two messages, and two messages that were appended.
+/// A fork with the first two messages, an import of another one, and two messages that were appended.
 fn copies(observed: &mut Observed) {
     let sources: Vec<_> = observed.stored.iter().take(2).cloned().collect();
     let rows = sources.iter().map(|row| CopiedRow {
@@ -202,6 +202,21 @@ fn copies(observed: &mut Observed) {
         of: "s1".to_owned(),
         messages: 2,
         last: sources.last().map(|row| row.id.clone()),
+    });
+    for session in ["f2", "i1"] {
+        observed.copies.rows.push(CopiedRow {
+            row: Stored {
+                session: session.to_owned(),
+                content: "carried".to_owned(),
+                ..Stored::default()
+            },
+            of: None,
+        });
+    }
+    observed.copies.imports.push(Import {
+        session: "i1".to_owned(),
+        of: "f2".to_owned(),
+        messages: 1,
     });
     for id in ["b1", "b2"] {
         let (session, id, content) = ("a1".to_owned(), id.to_owned(), format!("kept as {id}"));
