@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use axum::body::BodyDataStream;
 use futures_util::TryStreamExt;
 use samovar_core::SessionId;
 use samovar_locale as text;
@@ -13,8 +14,8 @@ use super::find::{self, Precision};
 use super::{change, look_in};
 use crate::args::{Common, DirArgs};
 use crate::client::{Client, cut, segment};
-use crate::exit::{Exit, Failure};
-use crate::output::{self, Format};
+use crate::exit::{Exit, Failure, ServerLoss};
+use crate::output;
 use crate::reconnecting::Repeat;
 use crate::screen::{Reader, say, written};
 
@@ -29,19 +30,32 @@ pub(super) async fn export(id: Option<&str>, places: &DirArgs) -> Result<(), Fai
         } else {
             find::all(client).await?
         };
+        let mut refused = None;
         for session in sessions {
-            if write_out(client, &session.id).await? == Reader::Gone {
-                break;
+            // The others are worth having without one that is damaged.
+            match client.pieces(&path_of(&session.id)).await {
+                Ok(pieces) => {
+                    if write_out(pieces).await? == Reader::Gone {
+                        break;
+                    }
+                }
+                Err(failure) if failure.gone == ServerLoss::No && id.is_none() => {
+                    say(&text::export::left_out(&session.id, &failure.message));
+                    refused = Some(failure);
+                }
+                Err(failure) => return Err(failure),
             }
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     };
     look_in(places, export).await
 }
 
-async fn write_out(client: &Client, id: &SessionId) -> Result<Reader, Failure> {
-    let path = format!("/api/sessions/{}/export", segment(id.as_str()));
-    let mut pieces = client.pieces(&path).await?;
+fn path_of(id: &SessionId) -> String {
+    format!("/api/sessions/{}/export", segment(id.as_str()))
+}
+
+async fn write_out(mut pieces: BodyDataStream) -> Result<Reader, Failure> {
     while let Some(piece) = pieces.try_next().await.map_err(|_| cut())? {
         let mut out = io::stdout().lock();
         if written(io::Write::write_all(&mut out, &piece))? == Reader::Gone {
@@ -54,7 +68,8 @@ async fn write_out(client: &Client, id: &SessionId) -> Result<Reader, Failure> {
 /// Brings in the sessions of a file, one after the other.
 ///
 /// # Errors
-/// The file cannot be read or is no export, or the refusal. What came in before stays.
+/// The file cannot be read or is no export, it is cut or was changed, or the refusal. What came in before
+/// stays.
 pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> {
     let unreadable = |error: io::Error| {
         let why = text::export::unreadable(path.display(), error);
@@ -82,15 +97,16 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
         }
         Ok(())
     };
-    let result = result.await;
+    let result: Result<(), Failure> = result.await;
     let format = common.machine.format();
     if result.is_ok() || !imported.sessions.is_empty() {
         output::one(format, "imported", &imported, as_text)?;
     }
-    if let (Some(line), Format::Text) = (imported.broken_at_line, format) {
-        say(&text::export::broken(line));
-    }
-    result
+    result?;
+    imported.broken_at_line.map_or(Ok(()), |line| {
+        let why = text::export::broken(line);
+        Err(Failure::new(Exit::Usage, "import_unusable", why))
+    })
 }
 
 /// Imports one export.

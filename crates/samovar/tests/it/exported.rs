@@ -94,7 +94,7 @@ async fn a_cut_file_comes_in_to_its_last_whole_message_and_no_export_does_not() 
     program.file("cut.jsonl", &exported[..end]);
     program.file("none.jsonl", "{}");
 
-    let told = run(&["sessions", "import", "cut.jsonl"]).await;
+    let told = run(&["sessions", "import", "cut.jsonl"]).await.exits(2);
 
     assert!(told.stdout.contains("with 2 messages"), "{told:?}");
     assert!(told.stdout.contains("with 1 message,"), "{told:?}");
@@ -141,10 +141,40 @@ async fn an_import_refuses_a_newer_file_whole_and_tells_of_one_that_is_cut_betwe
         assert!(!none.stdout.contains("createdAt"), "{name}: {none:?}");
     }
     program.file("cut", format!("{exported}{head}\n"));
-    let told = run("of cut", &["sessions", "import", "cut"]).await;
+    let told = run("of cut", &["sessions", "import", "cut"]).await.exits(2);
     assert!(
         told.stdout.contains("was imported, with 2 messages"),
         "{told:?}"
     );
     assert!(told.stderr.contains("line 7"), "{told:?}");
+}
+
+// proves AS-29
+#[tokio::test]
+async fn of_all_sessions_a_damaged_one_is_left_out_of_an_export_and_named() {
+    let (program, _model) = with_model([say("an answer").forever()]).await;
+    let run = async |args: &[&str]| {
+        let args = args.iter().copied().chain(["--data-dir", "data"]);
+        program.run(args.collect::<Vec<_>>()).await
+    };
+    for said in ["the first one", "the second one", "the third one"] {
+        run(&["run", said]).await.exits(0);
+    }
+    let history = program.folder().join("data/history.db");
+    let mut bytes = std::fs::read(&history).unwrap();
+    // In the message and not in the preview, so that the session is still listed.
+    let (old, new) = (b"\"the second one\"", b"\"the Second one\"");
+    for at in 0..bytes.len() - old.len() {
+        if bytes[at..].starts_with(old) {
+            bytes[at..][..old.len()].copy_from_slice(new);
+        }
+    }
+    std::fs::write(history, bytes).unwrap();
+
+    let told = run(&["sessions", "export", "--all"]).await.exits(1);
+
+    assert!(told.stderr.contains("is left out"), "{told:?}");
+    for (said, is_there) in [("first", true), ("econd", false), ("third", true)] {
+        assert_eq!(told.stdout.contains(said), is_there, "{said}");
+    }
 }
