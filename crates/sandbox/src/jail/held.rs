@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{self, Dir, FileType, Stat};
+use rustix::fs::{self, AtFlags, Dir, FileType, Stat, StatxFlags};
 use rustix::io::Errno;
 use samovar_descriptors::retry;
 use serde::{Deserialize, Serialize};
@@ -56,12 +56,13 @@ pub struct Entries {
     pub is_cut: bool,
 }
 
+fn nanos(seconds: i64, rest: u64) -> i64 {
+    let rest = i64::try_from(rest).unwrap_or_default();
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
 impl Facts {
     fn of(stat: &Stat) -> Facts {
-        let nanos = |seconds: i64, rest: u64| {
-            let rest = i64::try_from(rest).unwrap_or_default();
-            seconds.saturating_mul(1_000_000_000).saturating_add(rest)
-        };
         Facts {
             kind: Kind::of(stat),
             mode: stat.st_mode & 0o7777,
@@ -122,6 +123,24 @@ impl Jail {
             ) => Ok(None),
             Err(other) => Err(other),
         }
+    }
+
+    /// When the file at a place was made, in nanoseconds since 1970; `None` where nothing is, or where
+    /// the file system does not know. A rename leaves it as it is.
+    ///
+    /// # Errors
+    /// [`JailError::Io`], [`JailError::NoDescriptor`].
+    pub fn born(&self, place: &JailPath) -> Result<Option<i64>, JailError> {
+        let Some((folder, name)) = place.split() else {
+            return Ok(None);
+        };
+        let dir = self.descend(folder)?;
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        let found = fs::statx(&dir, name, flags, StatxFlags::BTIME);
+        let found = found.map_err(|errno| JailError::from_errno(errno, place.as_path()))?;
+        let is_known = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let born = found.stx_btime;
+        Ok(is_known.then(|| nanos(born.tv_sec, born.tv_nsec.into())))
     }
 
     /// Where the link at a place leads.

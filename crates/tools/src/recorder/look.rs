@@ -265,13 +265,16 @@ impl Recorder {
         let restored = self.restored().clone();
         let objects = self.objects()?;
         let hidden = Self::hidden_before(old, sight, &objects)?;
+        let moved = MovedIn::after(old);
         let is_alone = known.running.len() == 1 && !known.is_blurred;
         // Other rules may hide what else a command made, also where some that showed it are gone.
         let covers_all = super::covers_all(&sight.gaps) && !sight.has_other_rules();
         for difference in &sight.differences {
             let path = &difference.path;
             // What it was before is not known: it is no change, and no undo removes it.
-            if difference.before.is_none() && hidden.has(difference) {
+            if difference.before.is_none()
+                && (hidden.has(difference) || moved.has(workspace.jail(), difference))
+            {
                 continue;
             }
             let is_late = known.lived_until.is_some_and(|until| {
@@ -396,6 +399,38 @@ impl Hidden {
         let is_below_gap =
             !self.gaps.is_empty() && ends.any(|end| self.gaps.contains(&path[..end]));
         is_below_gap || self.rules.ignore(path, is_folder)
+    }
+}
+
+/// Knows what was in the folder before, not covered, and was moved to where it is: no copy of it is kept.
+struct MovedIn {
+    before: i64,
+    /// The device and number of each file that was covered.
+    covered: HashSet<(u64, u64)>,
+}
+
+impl MovedIn {
+    fn after(old: &Index) -> Self {
+        let covered = old.entries.values();
+        let covered = covered.map(|entry| (entry.facts.device, entry.facts.inode));
+        Self {
+            before: old.header.at,
+            covered: covered.collect(),
+        }
+    }
+
+    fn has(&self, jail: &Jail, new: &Difference) -> bool {
+        let Some(after) = &new.after else {
+            return false;
+        };
+        if self
+            .covered
+            .contains(&(after.facts.device, after.facts.inode))
+        {
+            return false;
+        }
+        let born = jail.place(&new.path).and_then(|place| jail.born(&place));
+        matches!(born, Ok(Some(born)) if born < self.before)
     }
 }
 

@@ -152,6 +152,36 @@ async fn a_turn_is_taken_back_with_what_its_commands_changed() {
     }
 }
 
+// proves TL-2
+#[tokio::test]
+async fn what_was_not_covered_and_is_moved_stays_where_a_command_moved_it() {
+    for (command, moved) in [
+        ("mv .env env.txt; echo x > made", "env.txt"),
+        (
+            "mv .env env.txt; echo more >> env.txt; echo x > made",
+            "env.txt",
+        ),
+        ("mv build out; echo x > made", "out/b"),
+        ("mkdir made; mv .env made/env", "made/env"),
+        ("mv .git gone; echo x > made", "gone/HEAD"),
+    ] {
+        let files = [
+            (".gitignore", ".env\n/build\n"),
+            (".env", "a secret\n"),
+            ("build/b", "a secret\n"),
+            (".git/HEAD", "a secret\n"),
+        ];
+        let mut all = commanding(&files);
+        all.run("t", command).await;
+        let before = all.yard.content(moved);
+
+        let _kept_or_not = all.take_back(&["t"]).await;
+
+        assert_eq!(all.yard.content(moved), before, "{command}");
+        assert!(!all.yard.ws("made").is_file(), "{command}");
+    }
+}
+
 // proves TL-18
 #[tokio::test]
 async fn what_was_put_aside_is_told_and_not_taken_back() {
