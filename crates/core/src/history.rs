@@ -77,6 +77,8 @@ pub enum Change {
         agent: AgentPath,
         /// The call that it answers.
         parent_call: Option<CallId>,
+        /// Whether its caller does not wait for it.
+        background: bool,
         /// What it and the turns that it waits for may use together.
         budget: Budget,
         /// When.
@@ -197,6 +199,9 @@ pub struct SessionRow {
     pub projected: Seq,
 }
 
+/// The place of messages whose turn waits.
+pub const WAITING: Seq = Seq(i64::MAX.cast_unsigned());
+
 /// A message as stored in the history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRow {
@@ -208,6 +213,10 @@ pub struct MessageRow {
     pub agent: AgentPath,
     /// Whether its turn has begun, so that a model has seen it; true for a message without a turn.
     pub has_begun: bool,
+    /// Where it stands among the messages of its session, which are ordered by this and then by their
+    /// position in the log: the beginning of its turn, of its caller's if that waits for it, or its own
+    /// position without a turn (AS-17). [`WAITING`] before its turn has begun.
+    pub place: Seq,
     /// The message.
     pub message: Arc<Message>,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use samovar_core::history::MessageRow;
 use samovar_core::message::FORKED_FROM;
 use samovar_core::{
-    AgentPath, CallId, Ids, Message, MessageId, Millis, Outcome, Role, SessionCopy, SessionId,
+    AgentPath, CallId, Ids, Message, MessageId, Millis, Outcome, Role, Seq, SessionCopy, SessionId,
     ToolCall, TurnId, Usage,
 };
 use samovar_locale as locale;
@@ -175,6 +175,7 @@ impl<F: FnMut(&mut Message, Option<&MessageId>)> Copying<F> {
             turn: None,
             agent,
             has_begun: true,
+            place: Seq::default(),
             message: Arc::new(message.compact()),
         });
     }

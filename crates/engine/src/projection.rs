@@ -1,9 +1,10 @@
 //! What an event changes in the history. Pure.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use samovar_core::event::{Entry, Group};
-use samovar_core::history::{Change, MessageRow, Opened, Projection, SessionRow};
+use samovar_core::history::{Change, MessageRow, Opened, Projection, SessionRow, WAITING};
 use samovar_core::{
     Approval, ContextLimit, Event, Kind, Message, Millis, Seq, SessionChange, SessionId, Title,
     Usage,
@@ -146,12 +147,14 @@ fn of_turn(event: &Event) -> Option<Change> {
     match &event.kind {
         Kind::TurnStarted {
             parent_call,
+            background,
             limits,
             ..
         } => Some(Change::TurnStarted {
             turn: event.turn.clone()?,
             agent,
             parent_call: parent_call.clone(),
+            background: *background,
             budget: limits.budget,
             at,
         }),
@@ -301,22 +304,31 @@ fn seen(row: Option<&mut SessionRow>, at: Millis) {
 }
 
 /// A session's messages with what the history lacks still, in the history's order: turn by turn as
-/// they began, then what waits (DU-2).
+/// they began, each with the turns that it waits for, then what waits (DU-2, AS-17).
 pub(crate) fn overlay_messages(
     mut rows: Vec<MessageRow>,
     session: &SessionId,
     events: &[Arc<Event>],
 ) -> Vec<MessageRow> {
+    let mut begun = HashMap::new();
     for event in events {
         match &event.kind {
-            Kind::TurnStarted { .. } => begin(&mut rows, event),
+            Kind::TurnStarted {
+                parent_call,
+                background,
+                ..
+            } => {
+                let is_waited_for = parent_call.is_some() && !background;
+                begun.insert(&event.turn, begin(&mut rows, event, is_waited_for));
+            }
             Kind::TurnUndone { below, .. } => rows.retain(|row| {
                 let is_below = row.turn.as_ref().is_some_and(|turn| below.contains(turn));
                 row.turn != event.turn && !is_below
             }),
             Kind::MessageFinished { .. } | Kind::CallClosed { .. } => {
                 if let Some(message) = message_of(event) {
-                    put(&mut rows, session, event, message);
+                    let begun = begun.get(&event.turn).copied();
+                    put(&mut rows, session, (event, begun), message);
                 }
             }
             // What the history has is of a session that was deleted.
@@ -326,29 +338,34 @@ pub(crate) fn overlay_messages(
             },
         }
     }
+    // What was put later stands after what has the same place.
+    rows.sort_by_key(|row| row.place);
     rows
 }
 
-/// Moves what waited for a turn to the place of the turn, which is the youngest.
-fn begin(rows: &mut Vec<MessageRow>, event: &Event) {
-    let waits = |row: &MessageRow| !row.has_begun && row.turn == event.turn;
-    let (begun, rest): (Vec<_>, Vec<_>) = std::mem::take(rows).into_iter().partition(waits);
-    *rows = rest;
-    let at = waiting_from(rows);
-    let begun = begun.into_iter().map(|row| MessageRow {
-        has_begun: true,
-        ..row
-    });
-    rows.splice(at..at, begun);
+/// Gives what waited for a turn the place of the turn, which is its caller's if that waits for it.
+fn begin(rows: &mut [MessageRow], event: &Event, is_waited_for: bool) -> Seq {
+    let of_turn = rows.iter().filter(|row| row.turn == event.turn);
+    let caller = of_turn.filter_map(|row| row.message.parent.as_ref()).next();
+    let caller = rows.iter().find(|row| Some(&row.message.id) == caller);
+    let place = caller.filter(|row| is_waited_for && row.place != WAITING);
+    let place = place.map_or(event.seq, |row| row.place);
+    for row in rows.iter_mut().filter(|row| row.turn == event.turn) {
+        row.has_begun = true;
+        if row.place == WAITING {
+            row.place = place;
+        }
+    }
+    place
 }
 
-/// Where the messages stand whose turn has not begun.
-fn waiting_from(rows: &[MessageRow]) -> usize {
-    let begun = rows.iter().rposition(|row| row.has_begun);
-    begun.map_or(0, |at| at + 1)
-}
-
-fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: Message) {
+/// `begun` is where the event's turn began, if that is known.
+fn put(
+    rows: &mut Vec<MessageRow>,
+    session: &SessionId,
+    (event, begun): (&Event, Option<Seq>),
+    message: Message,
+) {
     let has_joined = matches!(
         event.kind,
         Kind::MessageFinished {
@@ -359,27 +376,39 @@ fn put(rows: &mut Vec<MessageRow>, session: &SessionId, event: &Event, message: 
     if has_joined {
         rows.retain(|row| row.message.id != message.id);
     }
-    let known = rows.iter().position(|row| row.message.id == message.id);
     let of_turn = rows.iter().filter(|row| row.turn == event.turn);
+    // What a user says is all that comes before its turn begins.
+    let has_begun = event.turn.is_none()
+        || !message.is_input()
+        || has_joined
+        || begun.is_some()
+        || of_turn.clone().any(|row| row.has_begun);
+    let known = rows.iter().find(|row| row.message.id == message.id);
+    let place = match (known.or(of_turn.last()), &event.turn) {
+        (Some(known), _) if known.message.id == message.id => known.place,
+        (_, None) => event.seq,
+        (Some(other), Some(_)) => other.place,
+        (None, Some(_)) if !has_begun => WAITING,
+        // If the rest of the turn is in no row here, it is the youngest that has begun.
+        (None, Some(_)) => begun.unwrap_or_else(|| {
+            let places = rows.iter().map(|row| row.place);
+            let places = places.filter(|place| *place != WAITING);
+            places.max().unwrap_or(event.seq)
+        }),
+    };
     let row = MessageRow {
         session: session.clone(),
         turn: event.turn.clone(),
         agent: event.agent.clone(),
-        // What a user says is all that comes before its turn begins.
-        has_begun: event.turn.is_none()
-            || !message.is_input()
-            || has_joined
-            || of_turn.clone().any(|row| row.has_begun),
+        has_begun,
+        place,
         message: Arc::new(message),
     };
-    match known.and_then(|at| rows.get_mut(at)) {
+    match rows
+        .iter_mut()
+        .find(|known| known.message.id == row.message.id)
+    {
         Some(known) => *known = row,
-        None if !row.has_begun => rows.push(row),
-        None => {
-            let of_turn = rows.iter().rposition(|other| other.turn == event.turn);
-            let at = of_turn.filter(|_| event.turn.is_some());
-            let at = at.map_or_else(|| waiting_from(rows), |at| at + 1);
-            rows.insert(at, row);
-        }
+        None => rows.push(row),
     }
 }

@@ -79,6 +79,7 @@ fn turns(language: Language, told: Told) -> (Vec<Projection>, u64) {
             turn: id.clone(),
             agent: AgentPath::root("master"),
             parent_call: None,
+            background: false,
             budget: Budget::default(),
             at,
         };

@@ -378,6 +378,7 @@ impl Reader {
                     turn: None,
                     agent,
                     has_begun: true,
+                    place: Seq::default(),
                     message: message.into(),
                 });
             }

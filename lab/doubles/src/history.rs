@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::history::{
     Change, Hits, LastTurn, MessageQuery, MessageRow, Opened, Projection, SearchQuery,
-    SessionQuery, SessionRow, Speakers, Totals, TurnQuery, TurnRow,
+    SessionQuery, SessionRow, Speakers, Totals, TurnQuery, TurnRow, WAITING,
 };
 use samovar_core::{
     AgentPath, Bill, BlobHash, Broken, Budget, CallId, FinishReason, Future, History, Message,
@@ -176,13 +176,16 @@ impl Session {
             Change::TurnStarted {
                 turn,
                 parent_call,
+                background,
                 budget,
                 at,
                 ..
             } => {
+                let caller = self.place_of_caller(&turn);
+                let caller = caller.filter(|_| parent_call.is_some() && !background);
                 let turn = self.turn(&turn);
                 turn.started_at.get_or_insert(at);
-                turn.place = turn.place.or(Some(seq));
+                turn.place = turn.place.or(caller).or(Some(seq));
                 (turn.parent_call, turn.has_begun) = (parent_call, true);
                 turn.costs.2 = budget;
             }
@@ -251,14 +254,24 @@ impl Session {
     /// Its messages in their order: those of a turn that waits come last.
     fn in_order(&self) -> Vec<&Put> {
         let mut messages: Vec<_> = self.messages.iter().collect();
-        messages.sort_by_key(|put| {
-            let place = match (&put.turn, self.turn_of(put)) {
-                (None, _) => put.seq,
-                (Some(_), turn) => turn.and_then(|turn| turn.place).unwrap_or(Seq(u64::MAX)),
-            };
-            (place, put.seq)
-        });
+        messages.sort_by_key(|put| (self.place_of(put), put.seq));
         messages
+    }
+
+    fn place_of(&self, put: &Put) -> Seq {
+        match (&put.turn, self.turn_of(put)) {
+            (None, _) => put.seq,
+            (Some(_), turn) => turn.and_then(|turn| turn.place).unwrap_or(WAITING),
+        }
+    }
+
+    /// Where the message stands that called a turn which waits.
+    fn place_of_caller(&self, turn: &TurnId) -> Option<Seq> {
+        let of_turn = self.messages.iter();
+        let mut of_turn = of_turn.filter(|put| put.turn.as_ref() == Some(turn));
+        let caller = of_turn.find_map(|put| put.message.parent.as_ref())?;
+        let caller = self.messages.iter().find(|put| put.message.id == *caller)?;
+        Some(self.place_of(caller)).filter(|place| *place != WAITING)
     }
 
     fn row_of(&self, put: &Put) -> MessageRow {
@@ -267,6 +280,7 @@ impl Session {
             turn: put.turn.clone(),
             agent: put.agent.clone(),
             has_begun: put.turn.is_none() || self.turn_of(put).is_some_and(|turn| turn.has_begun),
+            place: self.place_of(put),
             message: put.message.clone(),
         }
     }

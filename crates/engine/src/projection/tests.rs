@@ -1,5 +1,6 @@
 use samovar_core::{
-    AgentPath, Approval, Author, Bounds, Epoch, Limits, MessageId, Millis, Role, Seq, Title, TurnId,
+    AgentPath, Approval, Author, Bounds, CallId, Epoch, Limits, MessageId, Millis, Role, Seq,
+    Title, TurnId,
 };
 
 use super::*;
@@ -55,6 +56,60 @@ fn started() -> Kind {
     }
 }
 
+/// A child's turn, which answers a call of `a1`.
+fn called(is_in_background: bool) -> Kind {
+    let mut started = started();
+    if let Kind::TurnStarted {
+        parent_call,
+        background,
+        ..
+    } = &mut started
+    {
+        (*parent_call, *background) = (CallId::new("c").ok(), is_in_background);
+    }
+    started
+}
+
+fn asked(id: &str) -> Kind {
+    let mut message = Message::new(
+        MessageId::new(id).unwrap(),
+        Role::User,
+        Vec::new(),
+        Millis(0),
+    );
+    message.parent = MessageId::new("a1").ok();
+    Kind::finished(message)
+}
+
+// proves AS-17
+#[test]
+fn called_agents_stand_with_their_caller_as_in_the_log_and_those_in_the_background_do_not() {
+    let talk = log(vec![
+        (None, opened()),
+        (Some("t1"), said("q1", Role::User)),
+        (Some("t1"), started()),
+        (Some("t1"), said("a1", Role::Assistant)),
+        (Some("c1"), asked("k1")),
+        (Some("c1"), called(false)),
+        (Some("b1"), asked("l1")),
+        (Some("b1"), called(true)),
+        (Some("b1"), said("l2", Role::Assistant)),
+        (Some("t2"), said("q2", Role::User)),
+        (Some("c1"), said("k2", Role::Assistant)),
+        (Some("t1"), said("a2", Role::Assistant)),
+        (Some("t2"), started()),
+        (Some("b1"), said("l3", Role::Assistant)),
+        (Some("t2"), said("a3", Role::Assistant)),
+    ]);
+    let order = ["q1", "a1", "k1", "k2", "a2", "l1", "l2", "l3", "q2", "a3"];
+    for known in 0..talk.len() {
+        let rows = overlay_messages(Vec::new(), &session(), &talk[..known]);
+        let rows = overlay_messages(rows, &session(), &talk[known..]);
+        let ids: Vec<_> = shown(&rows).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, order, "{known} are in the history");
+    }
+}
+
 /// Two turns, of which the second was taken back; `t3` waits.
 fn talk() -> Vec<Arc<Event>> {
     let undone = Kind::TurnUndone {
@@ -87,13 +142,14 @@ fn a_message_that_waited_stands_where_its_turn_began() {
         (Some("t2"), said("q2", Role::User)),
         (Some("t3"), said("q3", Role::User)),
         (Some("t1"), said("a1", Role::Assistant)),
+        (Some("child"), said("k1", Role::User)),
         (Some("child"), started()),
         (Some("child"), said("c1", Role::Assistant)),
         (Some("t1"), said("a2", Role::Assistant)),
         (Some("t3"), started()),
         (Some("t3"), said("a3", Role::Assistant)),
     ]);
-    let order = ["q1", "a1", "a2", "c1", "q3", "a3", "q2"];
+    let order = ["q1", "a1", "a2", "k1", "c1", "q3", "a3", "q2"];
     for known in 0..talk.len() {
         let rows = overlay_messages(Vec::new(), &session(), &talk[..known]);
         let rows = overlay_messages(rows, &session(), &talk[known..]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::history::MessageRow;
 use samovar_core::message::{Part, Usage};
-use samovar_core::{AgentPath, Message, MessageId, Millis, Role, SessionId, TurnId};
+use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::query::Query;
@@ -169,6 +169,7 @@ pub(super) fn message(row: &SqliteRow) -> Result<MessageRow, Failure> {
             turn: turn.map(TurnId::new).transpose().map_err(odd)?,
             agent: AgentPath::root(agent),
             has_begun: row.try_get("has_begun")?,
+            place: Seq(row.try_get::<i64, _>("turn_seq")?.unsigned_abs()),
             message: Arc::new(whole_message(row, &id)?),
         })
     };

@@ -1,7 +1,8 @@
 //! Turns, and the order that they give their messages.
 //!
-//! A turn stands where it started, or where it ended when it never did. Until then it waits, and
-//! its messages come after all others.
+//! A turn stands where it started, or where it ended when it never did; one whose caller waits for it
+//! stands with its caller's, so that their messages follow each other as in the log. Until then it
+//! waits, and its messages come after all others.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -83,6 +84,13 @@ pub(super) const PLACE_TURN: &str = "\
     UPDATE message_rows SET turn_seq = ?3, checksum = (checksum + ?5) & 4294967295 \
     WHERE session_key = ?1 AND turn_seq = ?4 AND turn_key = ?2";
 
+/// Where the message stands that called a turn which has no place yet.
+pub(super) const PLACE_OF_CALLER: &str = "\
+    SELECT c.turn_seq FROM message_rows AS m \
+    JOIN message_rows AS c ON c.id = m.parent_message_id AND c.session_key = m.session_key \
+    WHERE m.session_key = ?1 AND m.turn_seq = 9223372036854775807 AND m.turn_key = ?2 \
+    ORDER BY m.key LIMIT 1";
+
 /// A turn and the turns that answer calls of its messages, and so on.
 pub(super) const FAMILY: &str = concat!(
     "WITH RECURSIVE family (key, turn_seq) AS ( \
@@ -96,7 +104,7 @@ pub(super) const FAMILY: &str = concat!(
      WHERE json_extract(p.value, '$.type') = 'call' \
      ) SELECT ",
     turn_columns!("t."),
-    " FROM family AS f JOIN turns AS t ON t.key = f.key ORDER BY t.turn_seq"
+    " FROM family AS f JOIN turns AS t ON t.key = f.key ORDER BY t.turn_seq, t.key"
 );
 pub(super) const FORGET_MESSAGES: &str =
     "DELETE FROM message_rows WHERE session_key = ?1 AND turn_seq = ?2 AND turn_key = ?3";
@@ -313,6 +321,24 @@ impl Turn {
         Ok(())
     }
 
+    /// Gives it and its messages the place of its caller in the order, unless it has one.
+    pub(super) async fn place_with_caller(
+        &mut self,
+        connection: &mut SqliteConnection,
+        seq: Seq,
+    ) -> Result<(), Failure> {
+        if self.place.is_some() {
+            return Ok(());
+        }
+        let caller = sqlx::query(PLACE_OF_CALLER);
+        let caller = caller.bind(self.session_key).bind(self.key);
+        let caller = caller.fetch_optional(&mut *connection).await?;
+        let caller = caller.map(|row| row.try_get("turn_seq")).transpose()?;
+        let known = caller.filter(|place| *place != WAITING);
+        self.place_at(connection, known.unwrap_or(integer(seq.0)))
+            .await
+    }
+
     /// Gives it and its messages a place in the order, unless it has one.
     pub(super) async fn place(
         &mut self,
@@ -322,7 +348,14 @@ impl Turn {
         if self.place.is_some() {
             return Ok(());
         }
-        let new = integer(seq.0);
+        self.place_at(connection, integer(seq.0)).await
+    }
+
+    async fn place_at(
+        &mut self,
+        connection: &mut SqliteConnection,
+        new: i64,
+    ) -> Result<(), Failure> {
         let placed = |turn_seq| checksum::placed(Some(&self.id), turn_seq);
         let place = sqlx::query(PLACE_TURN)
             .bind(self.session_key)

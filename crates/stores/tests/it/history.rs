@@ -212,6 +212,7 @@ fn started(turn: &str) -> Change {
         turn: turn_id(turn),
         agent: master(),
         parent_call: None,
+        background: false,
         budget: Budget::of_tokens(9),
         at: Millis(1000),
     }

@@ -103,6 +103,7 @@ fn row(message: Message) -> AgentMessage {
         turn: Some(turn(TURN)),
         agent: AgentPath::root("master"),
         has_begun: true,
+        place: Seq::default(),
         message: Arc::new(message),
     })
 }

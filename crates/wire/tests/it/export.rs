@@ -41,6 +41,7 @@ fn session(name: &str) -> SessionCopy {
         turn: None,
         agent: AgentPath::read("master"),
         has_begun: true,
+        place: Seq::default(),
         message: Arc::new(message),
     });
     SessionCopy {

@@ -7,11 +7,17 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use samovar_core::history::{Change, MessageRow, Projection, SessionQuery, SessionRow, Totals};
-use samovar_core::{AgentPath, Approval, Bill, Budget, FinishReason, Message, Millis, Seq, Title};
+use samovar_core::history::{
+    Change, MessageRow, Projection, SessionQuery, SessionRow, Totals, WAITING,
+};
+use samovar_core::{
+    AgentPath, Approval, Bill, Budget, CallId, FinishReason, Message, Millis, Seq, Title,
+};
 
 use super::said::{any_message, role, usage};
-use super::{TestHistory, last, master, message, open_with, put, session_id, titled, turn_id};
+use super::{
+    TestHistory, last, master, message, message_id, open_with, put, session_id, titled, turn_id,
+};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -74,18 +80,22 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
     let said = said.prop_map(move |(name, role, at, usage)| Message {
         usage,
         created_at: Millis(at.into()),
+        parent: (name % 2 == 1).then(|| message_id(&format!("{session}-{}", name - 1))),
         ..message(&format!("{session}-{name}"), role, &format!("at {at}"))
     });
     prop_oneof![
         4 => (said, option::of(turn()), agent())
             .prop_map(|(said, turn, agent)| put(said, turn, agent)),
-        2 => (turn(), agent(), any::<i32>()).prop_map(|(turn, agent, at)| Change::TurnStarted {
-            turn: turn_id(turn),
-            agent,
-            parent_call: None,
-            budget: Budget::default(),
-            at: Millis(at.into()),
-        }),
+        2 => (turn(), agent(), any::<i32>(), any::<[bool; 2]>()).prop_map(
+            |(turn, agent, at, [is_called, background])| Change::TurnStarted {
+                turn: turn_id(turn),
+                agent,
+                parent_call: is_called.then(|| CallId::new("c").unwrap()),
+                background,
+                budget: Budget::default(),
+                at: Millis(at.into()),
+            }
+        ),
         1 => usage().prop_map(|usage| Change::Spent {
             usage,
             context: None,
@@ -215,6 +225,7 @@ proptest! {
             agent,
             // Its turn has said nothing of a start.
             has_begun: false,
+            place: WAITING,
             message: Arc::new(said),
         };
         for row in rows {

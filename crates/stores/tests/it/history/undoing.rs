@@ -38,6 +38,7 @@ fn answers(turn: &str, call: &str) -> Change {
         turn: turn_id(turn),
         agent: child(),
         parent_call: Some(CallId::new(call).unwrap()),
+        background: false,
         budget: Budget::default(),
         at: Millis(1000),
     }
