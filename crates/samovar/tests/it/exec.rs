@@ -89,7 +89,7 @@ fn rows() -> Vec<Row<'static>> {
         (
             "rm AGENTS.md && echo x > AGENTS.md",
             json!({}),
-            "the change is in AGENTS.md.from-exec-",
+            "the change was moved to AGENTS.md.from-exec-",
         ),
         (
             "echo x > .git/commondir; echo x > .git/config.worktree; mkdir .git/modules",

@@ -65,9 +65,14 @@ fn as_shown(
 /// Where each message and each result stands, by the message's id or the call's.
 fn places<'t>(turns: &[(&'t Post, &'t TurnRecord)]) -> HashMap<&'t str, Position> {
     let mut places = HashMap::new();
+    let mut callers: HashMap<&str, u64> = HashMap::new();
     for told in turns.iter().flat_map(|(_, told)| told.all()) {
-        // A turn that never began stands where it ended.
-        let turn = told.started_at.or(told.ended_at).unwrap_or_default();
+        // A turn that never began stands where it ended, and one whose caller waits for it with that.
+        let own = told.started_at.or(told.ended_at).unwrap_or_default();
+        let caller = told.parent_call.as_deref().filter(|_| !told.is_background);
+        let turn = caller.and_then(|call| callers.get(call)).copied();
+        let turn = turn.unwrap_or(own);
+        callers.extend(told.calls.iter().map(|call| (call.id.as_str(), turn)));
         for message in &told.messages {
             places.insert(message.id.as_str(), (turn, message.at));
         }

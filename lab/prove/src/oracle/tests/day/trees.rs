@@ -59,26 +59,16 @@ fn tree(observed: &mut Observed) {
         let deeper = move |row| Stored { depth, ..row };
         rows.into_iter().map(deeper).collect::<Vec<_>>()
     };
+    // As the log has them.
     let rows = [
-        vec![
-            own("k1"),
-            answer("a10", "k1", 1),
-            of_tool("c10", &helper),
-            answer("a14", "k1", 2),
-        ],
-        called(
-            vec![
-                task("k11", "k1-c1"),
-                answer("a11", "k1-c1", 1),
-                of_tool("c11", &deeper),
-                answer("a13", "k1-c1", 2),
-            ],
-            1,
-        ),
+        vec![own("k1"), answer("a10", "k1", 1)],
+        called(vec![task("k11", "k1-c1"), answer("a11", "k1-c1", 1)], 1),
         called(
             vec![task("k12", "k1-c1-c1"), answer("a12", "k1-c1-c1", 1)],
             2,
         ),
+        called(vec![of_tool("c11", &deeper), answer("a13", "k1-c1", 2)], 1),
+        vec![of_tool("c10", &helper), answer("a14", "k1", 2)],
     ];
     keep(observed, log, "s3", "k1", rows.concat());
     let turns = [
