@@ -41,7 +41,7 @@ impl Image {
     /// if it is of another format, without a size, or not whole.
     pub fn new(mut bytes: Vec<u8>) -> Result<Self, Error> {
         if bytes.len() > MAX_IMAGE_BYTES {
-            let why = locale::image::too_large(bytes.len() as u64, MAX_IMAGE_BYTES as u64);
+            let why = locale::image::too_large(MAX_IMAGE_BYTES as u64);
             return Err(Error::new(Code::ImageTooLarge, why));
         }
         let invalid = |why: &'static str| Error::new(Code::InvalidImage, why);

@@ -3,8 +3,8 @@
 mod command;
 mod lines;
 
-use samovar_core::SessionId;
 use samovar_core::command::Text;
+use samovar_core::{Code, SessionId};
 use samovar_locale as text;
 
 use self::command::{ChatFlow, Slash};
@@ -174,10 +174,17 @@ impl Chat {
             return Ok(ChatFlow::Leave);
         }
         let mut view = self.view();
+        let attached = self.talk.attached.clone();
         let message = message(&mut self.talk, &said, Delivery::Queue);
         let hushed = self.hush();
         let left = self.talk.say(message, &mut view, stop, None).await;
         self.listen_again(hushed);
+        if let Err(refused) = &left
+            && refused.code == Code::ModelWithoutImages.as_str()
+        {
+            say(&text::chat::attached(attached.len() as u64));
+            self.talk.attached = attached;
+        }
         Ok(self.ended(&view, &left?))
     }
 

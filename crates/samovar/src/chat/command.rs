@@ -35,7 +35,7 @@ pub(super) enum Slash {
     Sessions(Option<String>),
     New,
     Fork,
-    Image(PathBuf),
+    Image(Option<PathBuf>),
     Model(Option<String>),
     Approval(Option<Approval>),
     Undo(UndoReach),
@@ -60,7 +60,7 @@ impl Slash {
             ("approval", Some(word)) => Self::Approval(Some(level(&word)?)),
             ("new", None) => Self::New,
             ("fork", None) => Self::Fork,
-            ("image", Some(path)) => Self::Image(unquoted(&path).into()),
+            ("image", path) => Self::Image(path.map(|path| unquoted(&path).into())),
             ("undo", None) => Self::Undo(UndoReach::Files),
             ("undo", Some(argument)) if argument == "messages" => Self::Undo(UndoReach::Messages),
             ("cost", None) => Self::Cost,
@@ -86,13 +86,18 @@ impl Slash {
             Self::Sessions(Some(id)) => enter(talk, &id).await?,
             Self::New => {
                 talk.begin_new(found).await?;
+                talk.attached.clear();
                 say(&text::chat::begun(&talk.session.id));
             }
             Self::Fork => {
                 talk.fork().await?;
                 say(&fork::said(&talk.session));
             }
-            Self::Image(path) => attach(talk, &path)?,
+            Self::Image(Some(path)) => attach(talk, &path)?,
+            Self::Image(None) => {
+                talk.attached.clear();
+                say(text::chat::not_attached());
+            }
             Self::Model(None) => {
                 let answer = talk.models().await?;
                 show_models(&answer, found, Rows::Usable)?;
@@ -169,6 +174,7 @@ async fn list(talk: &mut Talk) -> Result<(), Failure> {
 async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
     let found = talk.find(id).await?;
     talk.switch(found).await;
+    talk.attached.clear();
     say(&text::chat::entered(
         &talk.session.id,
         talk.session.message_count,
@@ -216,7 +222,7 @@ mod tests {
         let messages = Slash::Undo(UndoReach::Messages);
         assert_eq!(read("/undo messages"), Ok(Some(messages)));
         for line in ["/image a b.png", "/image 'a b.png'", "/image \"a b.png\""] {
-            assert_eq!(read(line), Ok(Some(Slash::Image("a b.png".into()))));
+            assert_eq!(read(line), Ok(Some(Slash::Image(Some("a b.png".into())))));
         }
         assert_eq!(read("/model"), Ok(Some(Slash::Model(None))));
         let named = Slash::Model(Some("openai/gpt-5".to_owned()));

@@ -1,7 +1,7 @@
 //! `samovar sessions export` and `import`: sessions as files (AS-29).
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
 use axum::body::BodyDataStream;
@@ -76,7 +76,8 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
         Failure::new(Exit::Usage, "import_unusable", why)
     };
     // A newer version anywhere is refused before anything comes in.
-    let mut file = Exports::new(BufReader::new(File::open(path).map_err(unreadable)?));
+    let mut whole = opened(path).map_err(unreadable)?;
+    let mut file = Exports::new(BufReader::new(&whole));
     let mut is_empty = true;
     while let Some(lines) = file.next().map_err(unreadable)? {
         let head = lines.split(|byte| *byte == b'\n').next();
@@ -86,7 +87,8 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
     if is_empty {
         check_head(&[])?;
     }
-    let mut file = Exports::new(BufReader::new(File::open(path).map_err(unreadable)?));
+    whole.rewind().map_err(unreadable)?;
+    let mut file = Exports::new(BufReader::new(&whole));
     let mut imported = ImportResult::default();
     let result = async {
         while let Some(lines) = file.next().map_err(unreadable)? {
@@ -107,6 +109,26 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
         let why = text::export::broken(line);
         Err(Failure::new(Exit::Usage, "import_unusable", why))
     })
+}
+
+/// A file that can be read twice: what a pipe has, or stdin for `-`, is copied to one without a name.
+fn opened(path: &Path) -> io::Result<File> {
+    let mut found = if path == Path::new("-") {
+        None
+    } else {
+        let found = File::open(path)?;
+        if found.metadata()?.is_file() {
+            return Ok(found);
+        }
+        Some(found)
+    };
+    let mut copy = tempfile::tempfile()?;
+    match &mut found {
+        Some(pipe) => io::copy(pipe, &mut copy)?,
+        None => io::copy(&mut io::stdin().lock(), &mut copy)?,
+    };
+    copy.rewind()?;
+    Ok(copy)
 }
 
 /// Imports one export.

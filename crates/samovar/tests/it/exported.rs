@@ -55,6 +55,12 @@ async fn an_exported_session_comes_into_another_store_and_out_again_as_it_was() 
         told.stdout.contains("was imported, with 6 messages"),
         "{told:?}"
     );
+    for (place, data) in [("-", "of stdin"), ("/dev/stdin", "of a pipe")] {
+        let args = ["sessions", "import", place, "--data-dir", data];
+        let input = Some(exported.clone().into_bytes());
+        let told = program.run_with_stdin(args, input).await.exits(0);
+        assert!(told.stdout.contains("with 6 messages"), "{told:?}");
+    }
     let again = run("other", &["sessions", "export", "--all"]).await.stdout;
     assert_eq!(shape(&again), shape(&exported));
     let [first, second] = [&exported, &again].map(|export| export.lines().nth(2).unwrap());

@@ -39,6 +39,17 @@ async fn run_and_chat_send_images_and_name_a_file_that_is_no_image() {
     );
     assert_eq!((shown(1), shown(2)), (1, 1), "sent once, and seen again");
 
+    // A model without images leaves them with the person, who can take them away.
+    let lines = "/image 'a red.jpg'\nhello\nhello\n/image\nhello\n";
+    let chat = program
+        .run_with_stdin(["chat", "--model", "demo"], Some(lines.into()))
+        .await;
+    let refused = chat.stderr.matches("[model_without_images]").count();
+    let kept = chat.stderr.matches("1 image goes with").count();
+    assert_eq!((refused, kept), (2, 3), "{chat:?}");
+    assert!(chat.stderr.contains("has no image"), "{chat:?}");
+    assert!(!chat.stdout.trim().is_empty(), "{chat:?}");
+
     for (file, code, named) in [
         (
             "note.png",
