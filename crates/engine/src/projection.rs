@@ -345,8 +345,8 @@ pub(crate) fn overlay_messages(
 
 /// Gives what waited for a turn the place of the turn, which is its caller's if that waits for it.
 fn begin(rows: &mut [MessageRow], event: &Event, is_waited_for: bool) -> Seq {
-    let of_turn = rows.iter().filter(|row| row.turn == event.turn);
-    let caller = of_turn.filter_map(|row| row.message.parent.as_ref()).next();
+    let mut of_turn = rows.iter().filter(|row| row.turn == event.turn);
+    let caller = of_turn.find_map(|row| row.message.parent.as_ref());
     let caller = rows.iter().find(|row| Some(&row.message.id) == caller);
     let place = caller.filter(|row| is_waited_for && row.place != WAITING);
     let place = place.map_or(event.seq, |row| row.place);
@@ -384,7 +384,7 @@ fn put(
         || begun.is_some()
         || of_turn.clone().any(|row| row.has_begun);
     let known = rows.iter().find(|row| row.message.id == message.id);
-    let place = match (known.or(of_turn.last()), &event.turn) {
+    let place = match (known.or_else(|| of_turn.clone().next_back()), &event.turn) {
         (Some(known), _) if known.message.id == message.id => known.place,
         (_, None) => event.seq,
         (Some(other), Some(_)) => other.place,

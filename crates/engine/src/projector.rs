@@ -8,12 +8,12 @@ use std::time::Duration;
 use samovar_core::audit::Audit;
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Clock, Damages, Event, History, Journal, Kind, Millis, Seq, SessionId};
+use samovar_core::{Broken, Clock, Damages, History, Journal, Millis, Seq, SessionId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::log::{FollowError, Keeping, Log, WeakLog};
+use crate::log::{Keeping, Log, WeakLog};
 use crate::projection;
 
 use self::catch_up::Unprojected;
@@ -25,12 +25,14 @@ use self::spent::Spent;
 mod catch_up;
 mod claims;
 mod last;
+mod reading;
 mod recording;
 mod spent;
 mod sync;
 
 pub(crate) use catch_up::{read_kept, read_open};
 pub(crate) use claims::Claim;
+pub(crate) use reading::{read_all, read_those};
 
 /// How long the projector rests after the history has failed.
 const REST: Duration = Duration::from_millis(500);
@@ -424,7 +426,9 @@ impl Projector {
                     }
                     Ok(cut) => {
                         left += cut.len();
-                        cut.into_iter().for_each(|log| state.put_off(log));
+                        for log in cut {
+                            state.put_off(log);
+                        }
                     }
                 }
                 for log in logs {
@@ -520,25 +524,6 @@ impl Projector {
         Ok(cut)
     }
 
-    /// What a log has after a position, the first of it: out of memory, or of the journal once it has
-    /// left memory.
-    async fn read(&self, log: &Waiting, from: Seq, most: usize) -> Result<Vec<Arc<Event>>, Broken> {
-        if let Some(warm) = log.log.upgrade() {
-            return read_first(&warm, from, warm.published(), most).await;
-        }
-        let (journal, number, head) = (self.journal.clone(), log.number, log.head);
-        let read = move || read_kept(journal.as_ref(), number, from, (head, most));
-        let read = tokio::task::spawn_blocking(read).await;
-        read.map_err(|panic| Broken::Io(panic.to_string()))?
-    }
-
-    /// The deletion that a log ends with; what stands before it need not be read any longer.
-    async fn deletion(&self, log: &Waiting) -> Option<Arc<Event>> {
-        let before = Seq(log.head.0.saturating_sub(1));
-        let event = self.read(log, before, 1).await.ok()?.pop()?;
-        matches!(event.kind, Kind::SessionClosed).then_some(event)
-    }
-
     /// Writes all of them, or, when one session's rows are damaged, all of the others. Answers with
     /// the places of those that were left out: the journal keeps what they lack.
     async fn write(&self, projections: Vec<Projection>) -> Result<Vec<usize>, Broken> {
@@ -560,46 +545,4 @@ impl Projector {
         }
         Ok(left_out)
     }
-}
-
-/// The published durable events of a log after a position.
-pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Event>>, Broken> {
-    read_first(log, from, to, usize::MAX).await
-}
-
-/// The first of them, at most so many.
-async fn read_first(log: &Log, from: Seq, to: Seq, most: usize) -> Result<Vec<Arc<Event>>, Broken> {
-    if let Some(events) = log.durable(from, to, most) {
-        return Ok(events);
-    }
-    read_those(log, from, (to, most), |event| event.kind.is_durable()).await
-}
-
-/// Those of a log's published events behind a position that are wanted, live ones too: up to a
-/// position, and at most so many.
-pub(crate) async fn read_those(
-    log: &Log,
-    from: Seq,
-    (to, most): (Seq, usize),
-    is_wanted: impl Fn(&Event) -> bool,
-) -> Result<Vec<Arc<Event>>, Broken> {
-    let mut follower = log.follow(from);
-    let mut events = Vec::new();
-    let mut at = from;
-    while at < to && events.len() < most {
-        match follower.next().await {
-            Ok(more) => {
-                at = more.last().map_or(to, |event| event.seq);
-                events.extend(more.into_iter().filter(|event| is_wanted(event)));
-            }
-            Err(FollowError::Broken(broken)) => return Err(broken),
-            Err(FollowError::Stopping) => return Err(Broken::Io("the log is closed".to_owned())),
-            Err(FollowError::Gone(seq)) => {
-                let lost = format!("{} lacks the events behind {}", log.session(), seq.0);
-                return Err(Broken::Damaged(lost));
-            }
-        }
-    }
-    events.truncate(most);
-    Ok(events)
 }

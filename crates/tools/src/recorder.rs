@@ -7,6 +7,7 @@
 
 mod index;
 mod look;
+mod moved;
 mod objects;
 mod running;
 mod scan;

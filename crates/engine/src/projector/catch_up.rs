@@ -97,7 +97,7 @@ impl Projector {
     }
 }
 
-/// The durable events of a log that are kept behind a position, up to its head, and at most so many.
+/// The durable events of a log after a position, up to its head, and at most so many.
 ///
 /// # Errors
 /// [`Broken`] when the journal cannot be read.

@@ -126,7 +126,7 @@ impl Jail {
     }
 
     /// When the file at a place was made, in nanoseconds since 1970; `None` where nothing is, or where
-    /// the file system does not know. A rename leaves it as it is.
+    /// the file system does not know. A rename does not change it.
     ///
     /// # Errors
     /// [`JailError::Io`], [`JailError::NoDescriptor`].

@@ -262,11 +262,7 @@ impl Ledger {
                 self.seen(*at);
                 if let Some(row) = self.turns.find(connection, turn, Some(agent)).await? {
                     row.start(agent, parent_call.as_ref(), *budget, *at)?;
-                    if parent_call.is_some() && !background {
-                        row.place_with_caller(connection, seq).await?;
-                    } else {
-                        row.place(connection, seq).await?;
-                    }
+                    row.place_beginning(connection, seq, *background).await?;
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);
                 }

@@ -321,14 +321,17 @@ impl Turn {
         Ok(())
     }
 
-    /// Gives it and its messages the place of its caller in the order, unless it has one.
-    pub(super) async fn place_with_caller(
+    /// Gives it and its messages the place of its beginning in the order, which is its caller's if that
+    /// waits for it, unless it has one.
+    pub(super) async fn place_beginning(
         &mut self,
         connection: &mut SqliteConnection,
         seq: Seq,
+        is_background: bool,
     ) -> Result<(), Failure> {
-        if self.place.is_some() {
-            return Ok(());
+        let is_waited_for = self.parent_call.is_some() && !is_background;
+        if self.place.is_some() || !is_waited_for {
+            return self.place(connection, seq).await;
         }
         let caller = sqlx::query(PLACE_OF_CALLER);
         let caller = caller.bind(self.session_key).bind(self.key);

@@ -8,6 +8,7 @@ use std::sync::{MutexGuard, PoisonError};
 use samovar_sandbox::{Facts, HeldFolder, Jail, JailPath, Kind, Survival};
 
 use super::index::{Entry, Header, Index, Sort, latest};
+use super::moved::MovedIn;
 use super::objects::Objects;
 use super::running::{Change, is_alike, shape};
 use super::scan::{EarlierRules, RULES, Scan, Why, scan};
@@ -273,7 +274,8 @@ impl Recorder {
             let path = &difference.path;
             // What it was before is not known: it is no change, and no undo removes it.
             if difference.before.is_none()
-                && (hidden.has(difference) || moved.has(workspace.jail(), difference))
+                && (hidden.has(difference)
+                    || moved.has(workspace.jail(), path, difference.after.as_ref()))
             {
                 continue;
             }
@@ -399,38 +401,6 @@ impl Hidden {
         let is_below_gap =
             !self.gaps.is_empty() && ends.any(|end| self.gaps.contains(&path[..end]));
         is_below_gap || self.rules.ignore(path, is_folder)
-    }
-}
-
-/// Knows what was in the folder before, not covered, and was moved to where it is: no copy of it is kept.
-struct MovedIn {
-    before: i64,
-    /// The device and number of each file that was covered.
-    covered: HashSet<(u64, u64)>,
-}
-
-impl MovedIn {
-    fn after(old: &Index) -> Self {
-        let covered = old.entries.values();
-        let covered = covered.map(|entry| (entry.facts.device, entry.facts.inode));
-        Self {
-            before: old.header.at,
-            covered: covered.collect(),
-        }
-    }
-
-    fn has(&self, jail: &Jail, new: &Difference) -> bool {
-        let Some(after) = &new.after else {
-            return false;
-        };
-        if self
-            .covered
-            .contains(&(after.facts.device, after.facts.inode))
-        {
-            return false;
-        }
-        let born = jail.place(&new.path).and_then(|place| jail.born(&place));
-        matches!(born, Ok(Some(born)) if born < self.before)
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Duration;
 
 use samovar_core::error::Code;
 use samovar_core::{CallFacts, Status};
@@ -172,6 +173,8 @@ async fn what_was_not_covered_and_is_moved_stays_where_a_command_moved_it() {
             (".git/HEAD", "a secret\n"),
         ];
         let mut all = commanding(&files);
+        // Older than the look before the command, as files of a person are.
+        tokio::time::sleep(Duration::from_millis(50)).await;
         all.run("t", command).await;
         let before = all.yard.content(moved);
 

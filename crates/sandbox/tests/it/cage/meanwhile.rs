@@ -87,18 +87,19 @@ const ROWS: [(&str, &str, &str); 15] = [
         "grep -qx old AGENTS.md && grep -qx old AGENTS.bak && grep -q new AGENTS.md.from-exec-*",
     ),
     (
-        // The attack may have made it anew before its end.
+        // The attack may have made it again before its end.
         "rm AGENTS.md",
         "AGENTS.md",
         "grep -qx old AGENTS.md",
     ),
     (
-        "rm AGENTS.md; mkdir AGENTS.md; touch AGENTS.md/new",
+        // The attack may make the file again in between.
+        "mkdir n; touch n/new; until rm -f AGENTS.md && mv -T n AGENTS.md; do :; done 2>/dev/null",
         "AGENTS.md",
         "grep -qx old AGENTS.md && test -e AGENTS.md.from-exec-*/new",
     ),
     (
-        "rm AGENTS.md; mkfifo AGENTS.md",
+        "mkfifo n && mv n AGENTS.md",
         "AGENTS.md",
         "grep -qx old AGENTS.md && test -p AGENTS.md.from-exec-*",
     ),
