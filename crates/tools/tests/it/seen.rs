@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use samovar_tools::UndoBounds;
 use serde_json::{Value, json};
@@ -230,13 +231,14 @@ fn edit(folder: &Path, saves: usize) {
         {
             looks += 1;
             if looks > 100_000 {
-                let files = fs::read_dir(folder).unwrap();
-                let mut texts =
-                    files.filter_map(|file| fs::read_to_string(file.unwrap().path()).ok());
-                assert!(
-                    texts.any(|text| text.starts_with(&line)),
-                    "save {save} is gone"
-                );
+                // It may be on its way to its place while the folder is listed.
+                let is_kept = (0..100).any(|_| {
+                    std::thread::sleep(Duration::from_millis(1));
+                    let files = fs::read_dir(folder).unwrap();
+                    let texts = files.map(|file| fs::read_to_string(file.unwrap().path()));
+                    texts.flatten().any(|text| text.starts_with(&line))
+                });
+                assert!(is_kept, "save {save} is gone");
                 break;
             }
             std::thread::yield_now();
