@@ -14,7 +14,7 @@ use crate::stage::Stage;
 
 const IMPORT: &str = "/api/sessions/import";
 
-/// What is asked until it is answered.
+/// A request that is repeated until it is answered.
 #[derive(Debug)]
 enum Asked<'a> {
     Method(&'a str, &'a Value),

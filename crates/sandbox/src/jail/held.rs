@@ -125,11 +125,11 @@ impl Jail {
         }
     }
 
-    /// When the file at a place was made, in nanoseconds since 1970; `None` where nothing is, or where
-    /// the file system does not know. A rename does not change it.
+    /// When the file at a place was made, in nanoseconds since 1970; `None` for the root, or if the file
+    /// system does not record it. A rename does not change it.
     ///
     /// # Errors
-    /// [`JailError::Io`], [`JailError::NoDescriptor`].
+    /// [`JailError::NotFound`], [`JailError::Io`], [`JailError::NoDescriptor`].
     pub fn born(&self, place: &JailPath) -> Result<Option<i64>, JailError> {
         let Some((folder, name)) = place.split() else {
             return Ok(None);
