@@ -3,15 +3,18 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, RenameFlags};
 use rustix::io::{self, Errno};
 use rustix::path::Arg;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::sys;
+use crate::sys::{self, Id};
 
 const PREFIX: &str = ".samovar-";
 const SUFFIX: &str = ".tmp";
@@ -21,6 +24,10 @@ const RANDOM_CHARS: usize = 16;
 const ATTEMPTS: usize = 8;
 /// How many names of a directory a sweep looks at.
 const SWEEP_BOUND: usize = 65_536;
+/// How many files one sweep removes.
+const DEAD_BOUND: usize = 64;
+/// How long a file may need to get its name back, at most, after another one took it.
+const PUT_BACK: Duration = Duration::from_millis(50);
 
 /// Whether a file of this name is an unfinished write.
 pub(crate) fn is_temp_name(name: &OsStr) -> bool {
@@ -62,9 +69,27 @@ impl<'dir> TempFile<'dir> {
         Err(Errno::BUSY)
     }
 
+    /// The name that it has until it is renamed.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The open file.
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Ends the writing, so that who else writes to the file can be told; the lock stays.
+    ///
+    /// # Errors
+    /// [`Errno::NOENT`], [`Errno::BUSY`]: a sweep has taken the file for a dead one meanwhile.
+    pub(crate) fn end_writing(&mut self) -> io::Result<()> {
+        self.file = File::from(sys::open_beneath(self.dir, &self.name, sys::READ)?);
+        if self.lock()? {
+            Ok(())
+        } else {
+            Err(Errno::BUSY)
+        }
     }
 
     /// Gives the file its real name, in place of what may have it.
@@ -142,21 +167,43 @@ pub(crate) fn sweep(dir: BorrowedFd<'_>) {
     let Ok(entries) = Dir::read_from(dir) else {
         return;
     };
+    let mut dead = Vec::new();
     for entry in entries.take(SWEEP_BOUND).map_while(Result::ok) {
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if is_temp_name(name) {
-            remove_dead(dir, name).ok();
+        if is_temp_name(name)
+            && dead.len() < DEAD_BOUND
+            && let Ok(left) = take_dead(dir, name)
+        {
+            dead.push((name.to_owned(), left));
+        }
+    }
+    if dead.is_empty() {
+        return;
+    }
+    // What another program saved has such a name for the moment in which it is put back.
+    thread::sleep(PUT_BACK);
+    for (name, left) in dead {
+        if is_still(dir, &name, &left) {
+            fs::unlinkat(dir, name.as_os_str(), AtFlags::empty()).ok();
         }
     }
 }
 
-fn remove_dead(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+/// Opens and locks a file without a writer.
+fn take_dead(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
     if sys::file_type(&sys::stat_in(dir, name)?) != FileType::RegularFile {
-        return Ok(());
+        return Err(Errno::INVAL);
     }
     let left = sys::open_beneath(dir, name, sys::READ)?;
     fs::flock(left.as_fd(), FlockOperation::NonBlockingLockExclusive)?;
-    fs::unlinkat(dir, name, AtFlags::empty())
+    Ok(left)
+}
+
+/// Whether an open file still has its name.
+pub(crate) fn is_still(dir: BorrowedFd<'_>, name: impl AsRef<Path>, file: impl AsFd) -> bool {
+    let named = sys::stat_in(dir, name).ok();
+    let opened = fs::fstat(file).ok();
+    named.is_some() && named.map(|stat| Id::of(&stat)) == opened.map(|stat| Id::of(&stat))
 }
 
 /// A name of an unfinished file.

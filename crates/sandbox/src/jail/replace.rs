@@ -5,12 +5,12 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read as _, Seek as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::{self, AtFlags, FlockOperation, OFlags, RenameFlags};
+use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::Jail;
@@ -18,7 +18,7 @@ use super::write::WriteResult;
 use crate::error::JailError;
 use crate::kernel::is_open_for_writing;
 use crate::path::{self, JailPath};
-use crate::sys::{self, Id};
+use crate::sys;
 use crate::temp::{self, TempFile, random_hex};
 
 /// How often a file is looked at that another program has open for writing, and how long it has to
@@ -81,7 +81,7 @@ impl Swap<'_> {
         // Under the other name it is no dead file for a sweep. Where a program locks its files itself,
         // it has the lock.
         fs::flock(&old, FlockOperation::NonBlockingLockExclusive).ok();
-        let new = Id::of(&fs::fstat(temp.file()).map_err(|errno| self.refused(errno))?);
+        temp.end_writing().map_err(|errno| self.refused(errno))?;
         let other = match temp.exchange(self.name) {
             Ok(other) => other.to_owned(),
             Err(Errno::NOENT) => return Err(self.changed()),
@@ -95,15 +95,17 @@ impl Swap<'_> {
             }
             Err(errno) => return Err(self.refused(errno)),
         };
-        let is_old = self.id(&other) == fs::fstat(&old).ok().map(|stat| Id::of(&stat));
-        if is_old && is_as_before(&old, before) {
-            return self.remove(&other);
+        if temp::is_still(self.dir.as_fd(), &other, &old) && is_as_before(&old, before) {
+            return match self.remove(&other, &old, before)? {
+                None => Ok(()),
+                Some(saved) => self.put_back(saved.name(), temp.file()),
+            };
         }
-        self.put_back(&other, new)
+        self.put_back(&other, temp.file())
     }
 
     /// Gives the name back to what was saved, which has the other one, and removes the new file.
-    fn put_back(&self, other: &str, new: Id) -> Result<(), JailError> {
+    fn put_back(&self, other: &str, new: &File) -> Result<(), JailError> {
         let dir = self.dir.as_fd();
         let back = fs::renameat_with(dir, other, dir, self.name, RenameFlags::EXCHANGE);
         match back {
@@ -116,22 +118,13 @@ impl Swap<'_> {
             Err(_) => return Err(self.keep_beside(other)),
         }
         // Another program may have saved the file that was the new one then.
-        if self.id(other) == Some(new) && self.holds_new(other) {
-            self.remove(other)?;
-            return Err(self.changed());
+        if temp::is_still(dir, other, new) && is_as_before(new, self.content) {
+            return Err(match self.remove(other, new, self.content)? {
+                None => self.changed(),
+                Some(saved) => self.keep_beside(saved.name()),
+            });
         }
         Err(self.keep_beside(other))
-    }
-
-    fn holds_new(&self, other: &str) -> bool {
-        let Ok(file) = sys::open_beneath(self.dir, other, sys::READ | OFlags::NOFOLLOW) else {
-            return false;
-        };
-        let mut now = Vec::new();
-        let read = File::from(file)
-            .take(self.content.len() as u64 + 1)
-            .read_to_end(&mut now);
-        read.is_ok() && now == self.content
     }
 
     /// Renames a file that another program saved to a name beside the one that it cannot have.
@@ -151,15 +144,33 @@ impl Swap<'_> {
         }
     }
 
-    fn remove(&self, other: &str) -> Result<(), JailError> {
+    /// Removes a file that holds this. What a program saves in it that had found it by its name just
+    /// before is returned in a file of its own.
+    fn remove(
+        &self,
+        other: &str,
+        mut file: &File,
+        held: &[u8],
+    ) -> Result<Option<TempFile<'_>>, JailError> {
         match fs::unlinkat(self.dir, other, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(self.refused(errno)),
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(self.refused(errno)),
         }
-    }
-
-    fn id(&self, name: &str) -> Option<Id> {
-        sys::stat_in(self.dir, name).ok().map(|stat| Id::of(&stat))
+        // This takes longer than a program needs from a name to its file.
+        sys::sync_dir(self.dir).map_err(|errno| self.refused(errno))?;
+        let lost = |error| JailError::io(self.place.as_path(), error);
+        file.rewind().map_err(lost)?;
+        if is_as_before(file, held) {
+            return Ok(None);
+        }
+        file.rewind().map_err(lost)?;
+        let stat = fs::fstat(file).map_err(|errno| self.refused(errno))?;
+        let mode = Mode::from_raw_mode(stat.st_mode);
+        let saved = TempFile::create(self.dir.as_fd(), mode);
+        let saved = saved.map_err(|errno| self.refused(errno))?;
+        io::copy(&mut file, &mut saved.file()).map_err(lost)?;
+        saved.file().sync_all().map_err(lost)?;
+        Ok(Some(saved))
     }
 
     fn changed(&self) -> JailError {
