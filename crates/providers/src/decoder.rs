@@ -69,11 +69,14 @@ impl Decoder {
     /// As [`Reader::take`], or there is more than an answer may have.
     pub(crate) fn read(
         &mut self,
-        bytes: Bytes,
+        mut bytes: Bytes,
         events: &mut Vec<ProviderEvent>,
     ) -> Result<(), Fault> {
         if self.form == Form::Unknown {
             self.form = form(&bytes);
+            // Blanks before the first event are part of no field, in whatever pieces they come.
+            let start = bytes.len() - bytes.trim_ascii_start().len();
+            bytes = bytes.slice(start..);
         }
         match self.form {
             Form::Unknown => Ok(()),
@@ -298,6 +301,19 @@ mod tests {
             }
             next = piece.clone();
         }
+    }
+
+    // proves MD-3
+    #[test]
+    fn blanks_before_the_first_event_hide_nothing_of_it() {
+        let spec = spec("openai").unwrap();
+        let dialect = spec.dialect.unwrap();
+        let body: &[u8] =
+            b" \r\n data: {\"choices\":[{\"delta\":{\"content\":\"yes\"}}]}\n\ndata: [DONE]\n\n";
+        let whole = crate::recorded::read(dialect, spec, &[body]);
+        let pieces: Vec<_> = body.chunks(1).collect();
+        assert_eq!(whole.events[0], ProviderEvent::TextDelta("yes".to_owned()));
+        assert_eq!(crate::recorded::read(dialect, spec, &pieces), whole);
     }
 
     // proves MD-3, MD-4
