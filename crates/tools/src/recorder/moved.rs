@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use samovar_sandbox::Jail;
 
-use super::index::{Entry, Index};
+use super::index::{Entry, Index, Sort};
 
 /// Knows what was in the folder before, not covered, and was moved to where it is: no copy of it is kept.
 pub(super) struct MovedIn {
@@ -23,9 +23,10 @@ impl MovedIn {
         }
     }
 
-    /// Whether this is true of what is new at a path.
+    /// Whether this is true of what is new at a path. Of a folder it never is: only an empty one is
+    /// ever removed.
     pub(super) fn has(&self, jail: &Jail, path: &str, new: Option<&Entry>) -> bool {
-        let Some(after) = new else {
+        let Some(after) = new.filter(|entry| entry.sort != Sort::Folder) else {
             return false;
         };
         if self

@@ -185,6 +185,21 @@ async fn what_was_not_covered_and_is_moved_stays_where_a_command_moved_it() {
     }
 }
 
+// proves TL-2
+#[tokio::test]
+async fn a_folder_that_was_made_anew_and_moved_is_taken_back() {
+    let mut all = commanding(&[("a", "1")]);
+    all.run("before", "mkdir made").await;
+    all.run("before", "rmdir made; mkdir made").await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    all.run("t", "mv made moved").await;
+
+    all.take_back(&["t"]).await.unwrap();
+
+    assert!(!all.yard.ws("moved").exists());
+    assert!(all.yard.ws("made").is_dir());
+}
+
 // proves TL-18
 #[tokio::test]
 async fn what_was_put_aside_is_told_and_not_taken_back() {
