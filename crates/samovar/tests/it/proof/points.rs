@@ -8,6 +8,7 @@ use reqwest::Method;
 use samovar_core::failpoint::{LifeStage, POINTS, Point};
 use samovar_model_server::ModelServer;
 use samovar_testkit::{EventStream, Frame, Program, Serving, Signal};
+use samovar_wire::agent::Attachment;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -27,6 +28,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Points that are tried at once.
 const AT_ONCE: usize = 6;
 const SESSION: &str = "s";
+/// The one that is deleted.
+const GONE: &str = "gone";
+/// The fork.
+const COPY: &str = "copy";
 const SERVE: [&str; 2] = ["--approval", "auto"];
 const STREAM: &str = "/services/agent/sendMessage/stream";
 /// One of the webhooks is asked about.
@@ -43,6 +48,8 @@ struct Client {
     posts: Vec<Post>,
     /// What it was told in a room of the relay.
     told: Vec<Value>,
+    /// The messages of the fork that it was told of, with what it appended.
+    copied: Option<u64>,
 }
 
 /// A message that was accepted, and what was seen of its turn.
@@ -146,9 +153,49 @@ impl Client {
         self.post_and(server, long, DELTAS - 1, go_on).await;
         let stop = method(server, "cancel", SESSION);
         self.post_and(server, ("m7", "talk slowly"), 1, stop).await;
-        method(server, "createSession", "gone").await?;
         self.study(server).await;
-        method(server, "deleteSession", "gone").await
+        self.copy(server).await?;
+        method(server, "createSession", GONE).await?;
+        show_an_image(server).await?;
+        method(server, "deleteSession", GONE).await
+    }
+
+    /// Forks the session, and appends a message to the fork.
+    async fn copy(&mut self, server: &Serving) -> Result<(), reqwest::Error> {
+        let said = json!({"id": "appended", "role": "user", "content": "and more"});
+        for (name, params) in [
+            (
+                "forkSession",
+                json!({"sessionId": SESSION, "newSessionId": COPY}),
+            ),
+            ("appendMessage", json!({"sessionId": COPY, "message": said})),
+        ] {
+            let request = server.request(Method::POST, &format!("/services/agent/{name}"));
+            let answer = request.json(&params).send().await?.error_for_status()?;
+            let answer: Value = answer.json().await?;
+            let forked = answer["messageCount"].as_u64();
+            self.copied = forked.or(self.copied.map(|count| count + 1));
+        }
+        Ok(())
+    }
+
+    /// What was told of the fork is kept.
+    async fn check_copy(&self, server: &Serving) {
+        let Some(copied) = self.copied else {
+            return;
+        };
+        let session = server.ok("getSession", json!({"sessionId": COPY})).await;
+        // A message may be kept whose acceptance the kill cut off.
+        let count = session["messageCount"].as_u64().unwrap();
+        assert!((copied..=copied + 1).contains(&count), "{session}");
+        let rows = server.ok("getMessages", json!({"sessionId": COPY})).await;
+        let last = rows.as_array().unwrap().last().unwrap();
+        let whole = server
+            .ok("getMessages", json!({"sessionId": SESSION}))
+            .await;
+        let of = whole.as_array().unwrap().iter();
+        let is_copied = of.rev().any(|row| row["content"] == last["content"]);
+        assert!(is_copied || last["id"] == "appended", "{last}");
     }
 
     /// Goes through a whole study in a room, as far as there is a server.
@@ -246,6 +293,7 @@ impl Client {
     }
 
     async fn check_messages(&self, server: &Serving) {
+        self.check_copy(server).await;
         let rows = settled_messages(server).await;
         let of = |role: &'static str| rows.iter().filter(move |row| row["role"] == role);
         // A message may be kept whose acceptance the kill cut off; none may be missing.
@@ -330,6 +378,16 @@ async fn answer(server: &Serving) -> Result<(), reqwest::Error> {
             said.error_for_status()?;
         }
     }
+}
+
+/// Sends an image in a session that is deleted afterwards.
+async fn show_an_image(server: &Serving) -> Result<(), reqwest::Error> {
+    let image = include_bytes!("../../../src/model_test/red.png");
+    let attachments = json!([Attachment::of(image)]);
+    let params = json!({"sessionId": GONE, "content": "look", "attachments": attachments});
+    let request = server.request(Method::POST, "/services/agent/sendMessage");
+    let answer = request.json(&params).send().await?.error_for_status()?;
+    answer.bytes().await.map(drop)
 }
 
 async fn method(server: &Serving, name: &str, session: &str) -> Result<(), reqwest::Error> {
