@@ -1,6 +1,7 @@
 //! The agent service: its methods, each a command or a read (01).
 
 mod images;
+mod playback;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,8 @@ use crate::api::unavailable;
 use crate::clock::UuidV7;
 use crate::endpoint;
 use crate::reply::fitting;
-use crate::stream::{self, Cursor, StreamSettings};
+use crate::stream::{self, Liveliness};
+use playback::{Cursor, StreamSettings};
 
 /// Default number of seconds for which a request waits for a person (AS-2).
 const WAIT_SECONDS: u32 = 30;
@@ -228,13 +230,13 @@ async fn stream_message(call: Call, params: SendMessageParams) -> Result<Respons
     let AcceptedTurn { session, turn, .. } = &posted;
     if cursor == Cursor::None {
         let reader = posted.engine.follow(session, posted.after).await?;
-        return Ok(stream::of_turn(turn.clone(), reader, settings));
+        return Ok(playback::of_turn(turn.clone(), reader, settings));
     }
     let wanted = TurnChoice::Turn(turn.clone(), posted.after);
     let resumed = posted.engine.resume(session, wanted, cursor.since());
     Ok(match resumed.await? {
-        Some(resumption) => stream::resumed(session.clone(), resumption, cursor, settings),
-        None => stream::nothing_left(session.clone()),
+        Some(resumption) => playback::resumed(session.clone(), resumption, cursor, settings),
+        None => playback::nothing_left(session.clone()),
     })
 }
 
@@ -250,15 +252,15 @@ async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Bod
     let resumed = engine.resume(&session, TurnChoice::Latest, cursor.since());
     let by_header = Cursor::read(call.last_event_id.as_deref(), None);
     match (resumed.await?, cursor) {
-        (Some(resumption), _) if stream::has_all(&resumption, by_header) => {
-            Ok(stream::nothing_more())
+        (Some(resumption), _) if playback::has_all(&resumption, by_header) => {
+            Ok(playback::nothing_more())
         }
         (Some(resumption), _) => {
             let settings = settings(&call, profile, approvals);
-            Ok(stream::resumed(session, resumption, cursor, settings))
+            Ok(playback::resumed(session, resumption, cursor, settings))
         }
         (None, Cursor::None) => Err(events_gone()),
-        (None, Cursor::Frame(_) | Cursor::Garbage) => Ok(stream::nothing_left(session)),
+        (None, Cursor::Frame(_) | Cursor::Garbage) => Ok(playback::nothing_left(session)),
     }
 }
 
@@ -266,8 +268,7 @@ fn settings(call: &Call, profile: Profile, approvals: bool) -> StreamSettings {
     StreamSettings {
         profile,
         approvals,
-        ping_every: call.ping_every,
-        stalled: call.stalled.clone(),
+        liveliness: Liveliness::of(call),
     }
 }
 

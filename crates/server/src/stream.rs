@@ -5,173 +5,55 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Response, header};
 use bytes::Bytes;
 use futures_util::stream;
-use samovar_core::{Broken, Code, Error, Event, Seq, SessionId, TurnId, planted};
-use samovar_engine::{FollowError, Follower, ReaderPosition, ResumeFrom, Resumption};
+use samovar_core::{Broken, Code, Error};
+use samovar_engine::{FollowError, Follower};
 use samovar_locale as locale;
-use samovar_wire::agent::{Encoder, Profile, Snapshot, SnapshotFold, TurnState, Waiting};
+use samovar_wire::Spelling;
 use samovar_wire::sse::{self, FrameId};
 use tokio::time::Instant;
 
+use crate::endpoint::Call;
 use crate::pace::Stalled;
 
-/// What a client says that it has of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cursor {
-    /// Nothing was said.
-    None,
-    /// All up to this frame.
-    Frame(FrameId),
-    /// What was said is no id.
-    Garbage,
-}
-
-impl Cursor {
-    /// What the header `Last-Event-ID` says, which a client updates with every frame, else the
-    /// parameter `after`. An empty one says nothing.
-    pub(crate) fn read(header: Option<&str>, after: Option<&str>) -> Self {
-        let mut said = [header, after].into_iter().flatten();
-        match said.find(|id| !id.is_empty()).map(FrameId::read) {
-            None => Self::None,
-            Some(None) => Self::Garbage,
-            Some(Some(id)) => Self::Frame(id),
-        }
-    }
-
-    /// The same without the place inside an event, which the log does not know.
-    pub(crate) fn since(self) -> ReaderPosition {
-        match self {
-            Self::None => ReaderPosition::Start,
-            Self::Frame(id) => ReaderPosition::Event(id.event),
-            Self::Garbage => ReaderPosition::Unknown,
-        }
-    }
-
-    fn frame(self) -> Option<FrameId> {
-        match self {
-            Self::Frame(id) => Some(id),
-            Self::None | Self::Garbage => None,
-        }
-    }
-}
-
-/// The settings of a stream.
+/// How a stream is kept alive.
 #[derive(Clone, Debug)]
-pub(crate) struct StreamSettings {
-    pub(crate) profile: Profile,
-    /// Whether the default profile also shows what waits.
-    pub(crate) approvals: bool,
-    pub(crate) ping_every: Duration,
-    pub(crate) stalled: Stalled,
-}
-
-/// The stream of one turn from its start.
-pub(crate) fn of_turn(turn: TurnId, reader: Follower, settings: StreamSettings) -> Response<Body> {
-    response(TurnStream::new(
-        turn,
-        reader,
-        settings,
-        None,
-        Playback::Live,
-    ))
-}
-
-/// The stream of one turn for a returning client.
-pub(crate) fn resumed(
-    session: SessionId,
-    resumption: Resumption,
-    cursor: Cursor,
-    settings: StreamSettings,
-) -> Response<Body> {
-    let Resumption {
-        turn,
-        reader,
-        from,
-        settled,
-        finished,
-    } = resumption;
-    let replay = || SnapshotReplay {
-        fold: SnapshotFold::new(session, turn.clone()),
-        settled,
-        is_over: finished.is_some(),
-    };
-    let (playback, at) = match (from, cursor.frame()) {
-        (ResumeFrom::After(_), Some(id)) => (Playback::After(id, replay()), Some(id)),
-        (ResumeFrom::Start, None | Some(FrameId { part: None, .. })) => (Playback::Live, None),
-        // An event of no turn, or of another one, makes no frames here, so it has no places inside.
-        (ResumeFrom::Start, Some(_)) | (ResumeFrom::After(_), None) | (ResumeFrom::Snapshot, _) => {
-            (Playback::Snapshot(replay()), None)
-        }
-    };
-    let mut stream = TurnStream::new(turn, reader, settings, at, playback);
-    stream.caught_up_at = settled;
-    if finished.is_some() {
-        stream.waiting = None;
-    }
-    response(stream)
-}
-
-/// The stream for a client that returns to a session of which no turn is kept any longer.
-pub(crate) fn nothing_left(session: SessionId) -> Response<Body> {
-    let mut out = Vec::new();
-    sse::frame(None, &Snapshot::idle(session).as_event(), &mut out);
-    sse::done(None, &mut out);
-    with_headers(Body::from(out))
-}
-
-/// Whether a returning reader has all frames of its turn, which is over.
-pub(crate) fn has_all(resumption: &Resumption, cursor: Cursor) -> bool {
-    let Cursor::Frame(FrameId { event, part: None }) = cursor else {
-        return false;
-    };
-    resumption.from == ResumeFrom::After(event) && resumption.finished == Some(event.seq)
-}
-
-/// The answer to a reader that has everything: readers that come back after any end stop at it.
-pub(crate) fn nothing_more() -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response
-}
-
-struct TurnStream {
-    encoder: Encoder,
-    reader: Follower,
-    /// Whose waits comments name; `None` in the full profile, which shows the events, and for a turn
-    /// that is over.
-    waiting: Option<Waiting>,
-    /// Whether a wait began or ended since comments named them.
-    is_news: bool,
-    /// Before this position the stream tells what happened earlier, and names no waits.
-    caught_up_at: Seq,
+pub(crate) struct Liveliness {
     ping_every: Duration,
     stalled: Stalled,
-    /// The last frame that the client has, or that stands for what it need not have.
-    at: Option<FrameId>,
-    playback: Playback,
 }
 
-/// What happens to the events that are read. Events that were shown before are read again from the
-/// turn's start, because the later frames depend on them.
-enum Playback {
-    /// Everything up to this frame was shown before.
-    After(FrameId, SnapshotReplay),
-    /// It is not known what was shown before; a snapshot replaces it.
-    Snapshot(SnapshotReplay),
-    /// Every event is shown.
-    Live,
+impl Liveliness {
+    /// That of the answer to a call.
+    pub(crate) fn of<S>(call: &Call<S>) -> Self {
+        Self {
+            ping_every: call.ping_every,
+            stalled: call.stalled.clone(),
+        }
+    }
 }
 
-struct SnapshotReplay {
-    fold: SnapshotFold,
-    settled: Seq,
-    is_over: bool,
+/// What a reader of the log is sent, in the words of its protocol.
+struct TurnStream<S> {
+    spelling: S,
+    reader: Follower,
+    liveliness: Liveliness,
 }
 
-fn response(reading: TurnStream) -> Response<Body> {
-    let pings = reading.stalled.pings();
+/// The stream of what is read.
+pub(crate) fn response(
+    spelling: impl Spelling,
+    reader: Follower,
+    liveliness: Liveliness,
+) -> Response<Body> {
+    let pings = liveliness.stalled.pings();
+    let reading = TurnStream {
+        spelling,
+        reader,
+        liveliness,
+    };
     let chunks = stream::unfold((reading, pings), |(mut reading, pings)| async move {
         let chunk = reading.next().await?;
         Some((Ok::<_, Infallible>(chunk), (reading, pings)))
@@ -193,65 +75,37 @@ pub(crate) fn with_headers(body: Body) -> Response<Body> {
     response
 }
 
-impl TurnStream {
-    fn new(
-        turn: TurnId,
-        reader: Follower,
-        settings: StreamSettings,
-        at: Option<FrameId>,
-        playback: Playback,
-    ) -> Self {
-        let waiting = match settings.profile {
-            Profile::Default => Some(Waiting::new(turn.clone())),
-            Profile::Full => None,
-        };
-        let encoder = Encoder::new(turn.clone(), settings.profile);
-        Self {
-            encoder: if settings.approvals {
-                encoder.with_approvals(turn)
-            } else {
-                encoder
-            },
-            reader,
-            waiting,
-            is_news: false,
-            caught_up_at: Seq::default(),
-            ping_every: settings.ping_every,
-            stalled: settings.stalled,
-            at,
-            playback,
-        }
-    }
-
+impl<S: Spelling> TurnStream<S> {
     /// The next bytes to send; `None` when the stream is over.
     async fn next(&mut self) -> Option<Bytes> {
-        if self.encoder.is_over() {
+        if self.spelling.is_over() {
             return None;
         }
         let mut out = Vec::new();
-        if self.stalled.is_set() {
-            self.encoder.abort(&stalled(self.at), self.at, &mut out);
+        if self.liveliness.stalled.is_set() {
+            let error = stalled(self.spelling.at());
+            self.spelling.abort(&error, &mut out);
         }
         // What comes and is not shown here, such as thoughts, is no sign of life.
-        let silent_until = Instant::now() + self.ping_every;
+        let silent_until = Instant::now() + self.liveliness.ping_every;
         while out.is_empty() {
             // Safe to drop halfway: the reader moves only when it has something.
             let pulled = tokio::time::timeout_at(silent_until, self.reader.next()).await;
             match pulled {
                 Err(_) => {
                     out.extend_from_slice(sse::PING.as_bytes());
-                    self.name_waits(&mut out);
+                    self.spelling.idle(&mut out);
                 }
                 Ok(Err(why)) => self.end(why, &mut out),
                 Ok(Ok(events)) => {
                     for event in &events {
-                        let waiting = self.waiting.as_mut();
-                        self.is_news |= waiting.is_some_and(|waiting| waiting.take(event));
-                        self.take(event, &mut out);
+                        self.spelling.take(event, &mut out);
                     }
-                    let last = events.last().map(|event| event.seq);
-                    if self.is_news && last >= Some(self.caught_up_at) {
-                        self.name_waits(&mut out);
+                    if let Some(last) = events.last() {
+                        self.spelling.settle(last.seq, &mut out);
+                    }
+                    if self.spelling.is_over() && out.is_empty() {
+                        return None;
                     }
                 }
             }
@@ -259,100 +113,13 @@ impl TurnStream {
         Some(Bytes::from(out))
     }
 
-    /// Says in comments what the turn waits for (AS-26).
-    fn name_waits(&mut self, out: &mut Vec<u8>) {
-        self.is_news = false;
-        for awaited in self.waiting.iter().flat_map(Waiting::awaited) {
-            sse::comment(format_args!("waits for {awaited}"), out);
-        }
-    }
-
-    fn take(&mut self, event: &Event, out: &mut Vec<u8>) {
-        self.playback = match std::mem::replace(&mut self.playback, Playback::Live) {
-            Playback::Live => self.show(event, 0, out),
-            Playback::After(id, replay) => self.pass_by(event, id, replay, out),
-            Playback::Snapshot(replay) => self.retell(event, replay, out),
-        };
-    }
-
-    fn show(&mut self, event: &Event, shown: usize, out: &mut Vec<u8>) -> Playback {
-        self.encoder.encode_behind(event, shown, out);
-        self.at = Some(FrameId::whole(event));
-        Playback::Live
-    }
-
-    /// Skips what was shown before. A part number that this event does not have was never given
-    /// out.
-    fn pass_by(
-        &mut self,
-        event: &Event,
-        id: FrameId,
-        mut replay: SnapshotReplay,
-        out: &mut Vec<u8>,
-    ) -> Playback {
-        planted!("resume-skips", {
-            if event.seq == id.event.seq.next() {
-                self.encoder.pass(event, out);
-                return Playback::After(id, replay);
-            }
-        });
-        planted!("resume-repeats", {
-            if event.seq == id.event.seq {
-                return self.show(event, 0, out);
-            }
-        });
-        let part = id.part.filter(|_| event.seq == id.event.seq);
-        match part {
-            _ if event.seq > id.event.seq => self.show(event, 0, out),
-            Some(part) if part < self.encoder.count(event) => self.show(event, part, out),
-            Some(_) => {
-                self.at = None;
-                self.retell(event, replay, out)
-            }
-            None => {
-                self.encoder.pass(event, out);
-                if id.part.is_some() {
-                    replay.fold.take(event);
-                }
-                Playback::After(id, replay)
-            }
-        }
-    }
-
-    /// Collects what a snapshot covers, and writes the snapshot when it is complete.
-    fn retell(&mut self, event: &Event, mut replay: SnapshotReplay, out: &mut Vec<u8>) -> Playback {
-        if event.seq > replay.settled {
-            self.reset(replay, out);
-            return self.show(event, 0, out);
-        }
-        self.encoder.pass(event, out);
-        replay.fold.take(event);
-        if event.seq < replay.settled {
-            return Playback::Snapshot(replay);
-        }
-        self.reset(replay, out);
-        self.at = Some(FrameId::whole(event));
-        Playback::Live
-    }
-
-    fn reset(&mut self, replay: SnapshotReplay, out: &mut Vec<u8>) {
-        let mut snapshot = replay.fold.snapshot();
-        if replay.is_over {
-            snapshot.state = TurnState::Finished;
-        }
-        planted!("no-reset-after-loss", {
-            return;
-        });
-        self.encoder.reset(&snapshot, out);
-    }
-
     fn end(&mut self, why: FollowError, out: &mut Vec<u8>) {
         let is_stop = matches!(why, FollowError::Stopping);
-        let error = lost(why, self.at);
+        let error = lost(why, self.spelling.at());
         if is_stop {
-            self.encoder.leave(&error, self.at, out);
+            self.spelling.leave(&error, out);
         } else {
-            self.encoder.abort(&error, self.at, out);
+            self.spelling.abort(&error, out);
         }
     }
 }
