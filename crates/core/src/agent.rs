@@ -17,6 +17,9 @@ pub const MAX_AGENT_NAME_BYTES: usize = 64;
 /// The name of the agent that a session runs unless it names another.
 pub const MASTER: &str = "master";
 
+/// Its name for people.
+pub const MASTER_NAME: &str = "Master";
+
 /// An agent's name: an ASCII letter or digit, then at most 63 of those, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -179,7 +182,7 @@ impl Agent {
     pub fn master() -> Self {
         Self {
             name: AgentName(MASTER.into()),
-            display_name: "Master".to_owned(),
+            display_name: MASTER_NAME.to_owned(),
             system_prompt: String::new(),
             model: None,
             tools: ToolKeys::All,

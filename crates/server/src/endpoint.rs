@@ -45,6 +45,8 @@ pub(crate) struct Call<S> {
     pub(crate) segments: Vec<(String, String)>,
     /// The header `Last-Event-ID`, which a returning reader of a stream sends.
     pub(crate) last_event_id: Option<String>,
+    /// The header that says which stream of the AI SDK is wanted.
+    pub(crate) view: Option<String>,
     /// Whether the client takes nothing of its answers.
     pub(crate) stalled: Stalled,
     /// How often a silent stream is pinged.
@@ -81,6 +83,7 @@ impl<S> Call<S> {
             by: self.by,
             segments: self.segments,
             last_event_id: self.last_event_id,
+            view: self.view,
             stalled: self.stalled,
             ping_every: self.ping_every,
             query: self.query,
@@ -225,6 +228,27 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
                     |error| reply::refusal(&error),
                     |answer| reply::json(&answer),
                 )
+            })
+        });
+        Self::new::<Q, A>(path, about, handler)
+    }
+
+    /// A route that reads its body itself, and whose answer is a stream of events.
+    pub(crate) fn streaming_bytes<Q, A, F>(
+        path: String,
+        about: &'static str,
+        run: fn(Call<S>) -> F,
+    ) -> Self
+    where
+        Q: JsonSchema,
+        A: JsonSchema,
+        F: Answers<Response<Body>>,
+    {
+        let handler: Handler<S> = Arc::new(move |_, call| {
+            Box::pin(async move {
+                run(call)
+                    .await
+                    .unwrap_or_else(|error| reply::refusal(&error))
             })
         });
         Self::new::<Q, A>(path, about, handler)

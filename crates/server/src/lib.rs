@@ -61,6 +61,7 @@ mod stream;
 mod tickets;
 mod token;
 mod tokens;
+mod ui;
 mod unfinished;
 mod upgrade;
 

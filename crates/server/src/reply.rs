@@ -25,12 +25,18 @@ pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
     }
 }
 
+/// What a refusal says, for a protocol that spells it in another way.
+#[derive(Clone)]
+pub(crate) struct Refused(pub(crate) String);
+
 /// A refusal, with the status of its code.
 pub(crate) fn refusal(error: &Error) -> Response<Body> {
     let status = StatusCode::from_u16(error.code.status());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = serde_json::to_vec(&ErrorBody::from(error)).unwrap_or_default();
     let mut response = with_json(status, body);
+    let why = error.message.clone().into_owned();
+    response.extensions_mut().insert(Refused(why));
     match error.code {
         Code::Busy | Code::Unavailable | Code::ServerRestart => {
             response

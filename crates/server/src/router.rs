@@ -27,7 +27,7 @@ use crate::relaying::Relaying;
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Scope};
 use crate::upgrade::{Pace, Upgrade};
-use crate::{agent, api, chat, cors, endpoint, relay, reply, tickets};
+use crate::{agent, api, chat, cors, endpoint, relay, reply, tickets, ui};
 
 type Endpoint = endpoint::Endpoint<Arc<Shared>>;
 
@@ -66,6 +66,7 @@ fn endpoints() -> Vec<Endpoint> {
     all.extend(given(agent::routes(), |shared| shared.api.approval));
     all.extend(given(api::routes(), |shared| shared.api.clone()));
     all.extend(given(chat::routes(), |shared| shared.chatting.chat.clone()));
+    all.extend(given(ui::routes(), |_| ()));
     all.extend(given(api::backup::routes(), |shared| shared.api.clone()));
     all.extend(given(tickets::routes(), |shared| shared.tickets.clone()));
     all.extend(given(relay::routes(), |shared| shared.relaying.clone()));
@@ -255,6 +256,8 @@ async fn answer(
         stalled: stalled.clone(),
     };
     let upgrade = Upgrade::asked(&mut parts, pace).await;
+    let view = parts.headers.get(samovar_wire::ui::VIEW_HEADER);
+    let view = view.map(|view| String::from_utf8_lossy(view.as_bytes()).into_owned());
     let last_event_id = parts.headers.get("last-event-id");
     // What is no text is no id either, and is told apart from a header that is not there.
     let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
@@ -272,6 +275,7 @@ async fn answer(
         by,
         segments,
         last_event_id,
+        view,
         stalled,
         query: query.0,
         body: body?,

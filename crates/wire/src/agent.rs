@@ -27,8 +27,11 @@ pub use budget::{BudgetInfo, Dollars};
 pub use collector::Collector;
 pub use encoder::{Encoder, Profile};
 pub use event::{AgentStreamEvent, AgentStreamEventType};
+pub(crate) use family::Family;
 pub use family::ShownEvent;
+pub(crate) use message::display_name;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
+pub(crate) use request::MAX_MESSAGES;
 pub use request::{
     CancelParams, CreateSessionParams, DeleteSessionParams, ForkSessionParams, GetMessagesParams,
     NoParams, PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams,

@@ -1,9 +1,10 @@
 //! Pure codecs: they read commands and spell events, one module per protocol.
 //!
-//! Here: [`sse`], the frames of a stream; [`params`], the parameters of a call; [`agent`], the
+//! Here: [`sse`], the frames of a stream; [`Spelling`], what a streamed
+//! protocol is to the server; [`params`], the parameters of a call; [`agent`], the
 //! agent service's types, and its [`Encoder`](agent::Encoder) from the log's events to a stream's
 //! frames; [`chat`], the global chat's types; [`export`], a session as a file; [`relay`], the envelopes of external agents and
-//! hosts. Not here: sockets, a runtime, routes, sessions, clocks. The same log always gives the
+//! hosts; [`ui`], the stream of the AI SDK. Not here: sockets, a runtime, routes, sessions, clocks. The same log always gives the
 //! same bytes.
 //!
 //! Start with [`agent`]. `docs/protocols.md` describes the same for authors of clients.
@@ -14,4 +15,8 @@ pub mod chat;
 pub mod export;
 pub mod params;
 pub mod relay;
+mod spelling;
 pub mod sse;
+pub mod ui;
+
+pub use spelling::Spelling;

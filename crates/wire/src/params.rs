@@ -40,6 +40,14 @@ pub fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     }
 }
 
+/// Reads parameters from an object that was read already.
+///
+/// # Errors
+/// [`Code::InvalidParams`], as [`from_body`].
+pub(crate) fn from_object<T: DeserializeOwned>(given: Map<String, Value>) -> Result<T, Error> {
+    read(given)
+}
+
 /// Reads parameters from the decoded pairs of a query. Numbers and booleans use their JSON
 /// spelling. An empty `after` counts as absent: clients send it before they have read anything.
 ///

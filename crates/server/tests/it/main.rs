@@ -47,6 +47,7 @@ mod stall;
 mod tools;
 mod turns;
 mod typescript;
+mod ui;
 mod undone;
 mod waiting;
 mod webhooks;

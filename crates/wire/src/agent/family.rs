@@ -11,7 +11,7 @@ use super::message::metadata;
 
 /// Decides from the log alone which events belong to a turn or one of its sub-turns.
 #[derive(Clone, Debug)]
-pub(super) struct Family {
+pub(crate) struct Family {
     root: TurnId,
     turns: HashSet<TurnId>,
     messages: HashSet<MessageId>,
@@ -20,7 +20,7 @@ pub(super) struct Family {
 }
 
 impl Family {
-    pub(super) fn new(root: TurnId) -> Self {
+    pub(crate) fn new(root: TurnId) -> Self {
         Self {
             turns: HashSet::from([root.clone()]),
             root,
@@ -37,7 +37,7 @@ impl Family {
 
     /// Takes the next event, and returns whether it belongs to the family. No event may be given
     /// after the first turn is over.
-    pub(super) fn admit(&mut self, event: &Event) -> bool {
+    pub(crate) fn admit(&mut self, event: &Event) -> bool {
         if matches!(event.kind, Kind::SessionClosed) {
             self.is_over = true;
             return true;

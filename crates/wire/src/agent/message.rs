@@ -1,5 +1,6 @@
 //! A stored message, as `getMessages` returns it (AS-17).
 
+use samovar_core::agent::{MASTER, MASTER_NAME};
 use samovar_core::history::MessageRow;
 use samovar_core::image::ImageType;
 use samovar_core::{
@@ -145,6 +146,14 @@ impl AgentMessage {
     }
 }
 
+/// The name for people of an agent whose definition is not at hand.
+pub(crate) fn display_name(agent: &AgentPath) -> &str {
+    match agent.name() {
+        MASTER => MASTER_NAME,
+        name => name,
+    }
+}
+
 /// The metadata of a message, with the agent that it belongs to (SA-8).
 pub(super) fn metadata(message: &Message, agent: &AgentPath) -> Map<String, Value> {
     let depth = agent.depth();
@@ -152,7 +161,7 @@ pub(super) fn metadata(message: &Message, agent: &AgentPath) -> Map<String, Valu
     let mut put = |key: &str, value: Value| about.insert(key.to_owned(), value);
     put("kind", if depth == 0 { "master" } else { "sub" }.into());
     put("name", agent.name().into());
-    put("displayName", agent.name().into());
+    put("displayName", display_name(agent).into());
     put("depth", depth.into());
     put("path", agent.names().collect());
     if let Some(parent) = &message.parent {

@@ -25,7 +25,7 @@ const DEFAULT_SESSIONS: u32 = 50;
 /// Maximum number of sessions on a page (AS-18).
 const MAX_SESSIONS: u32 = 200;
 /// Default and maximum number of messages in a result.
-const MAX_MESSAGES: u32 = 1000;
+pub(crate) const MAX_MESSAGES: u32 = 1000;
 /// Maximum number of iterations that a message may ask for.
 const MAX_ITERATIONS: u32 = 1000;
 /// Maximum number of iterations of a tree that a message may ask for.

@@ -1,0 +1,263 @@
+//! The front door of the AI SDK: what `useChat` posts and reads (06).
+
+mod reading;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use samovar_core::history::MessageQuery;
+use samovar_core::{Accepted, Action, Code, Command, Error, SessionId};
+use samovar_engine::Engine;
+use samovar_locale as locale;
+use samovar_wire::agent::{CancelParams, CancelResult, CreateSessionParams, SendMessageParams};
+use samovar_wire::params;
+use samovar_wire::ui::{
+    ApprovalResponse, BASE_PATH, MAX_POST_BYTES, PostBody, Posted, STREAM_HEADER, ToolAnswer,
+    UiChunk, UiMessagesParams, UiPost, UiStreamParams, UiView, ui_messages,
+};
+use serde_json::{Value, json};
+
+use crate::door::check_scope;
+use crate::endpoint;
+use crate::reply::{Refused, fitting};
+use crate::stream::{self, Liveliness};
+use crate::tokens::Scope;
+
+use reading::Place;
+
+type Call = endpoint::Call<()>;
+type Endpoint = endpoint::Endpoint<()>;
+
+pub(crate) fn routes() -> Vec<Endpoint> {
+    let at = |path: &str| format!("{BASE_PATH}{path}");
+    let routes = vec![
+        Endpoint::streaming_bytes::<PostBody<'_>, UiChunk<'_>, _>(
+            at(""),
+            "Takes the last message of a client of the AI SDK, and streams what follows.",
+            post,
+        )
+        .with_longer_bodies(MAX_POST_BYTES, <[u8]>::len),
+        Endpoint::following::<_, UiChunk<'_>, _>(
+            at("/{id}/stream"),
+            "Streams the running turn from its start; answers 204 if none runs.",
+            resume,
+        )
+        .with_tickets(),
+        Endpoint::changing(
+            at("/{id}/stop"),
+            "Stops the running turn, and returns whether one was stopped.",
+            stop,
+        ),
+        Endpoint::showing(
+            at("/{id}/messages"),
+            "Returns the last messages as messages of the AI SDK, oldest first.",
+            messages,
+        ),
+    ];
+    let routes = routes.into_iter();
+    routes.map(|row| row.answered_with(in_words)).collect()
+}
+
+/// A refusal as a readable sentence, which clients show as it is (UI-2).
+fn in_words(_: &(), response: &mut Response<Body>) {
+    let Some(Refused(why)) = response.extensions_mut().remove::<Refused>() else {
+        return;
+    };
+    *response.body_mut() = Body::from(why);
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, text);
+}
+
+/// What the query and the header say of the stream; the query takes precedence.
+fn view(call: &Call) -> Result<UiView, Error> {
+    let asked: UiStreamParams = params::from_query(call.query.clone())?;
+    UiView::new(asked, call.view.as_deref())
+}
+
+async fn post(mut call: Call) -> Result<Response<Body>, Error> {
+    let view = view(&call)?;
+    let body = std::mem::take(&mut call.body);
+    let read = move || UiPost::read(&body);
+    let read = tokio::task::spawn_blocking(read).await;
+    let post = read.unwrap_or_else(|error| {
+        tracing::error!(%error, "a post was not read");
+        Err(Error::new(Code::Internal, locale::message::not_taken()))
+    })?;
+    let engine = call.engine().await?;
+    let _here = engine.attend();
+    let session = post.session;
+    let place = match post.posted {
+        Posted::Message(params) => say(&call, &session, post.opening, *params).await?,
+        Posted::Again { .. } => {
+            return Err(Error::new(Code::InvalidParams, locale::ui::no_edit()));
+        }
+        Posted::Answers { approvals, outputs } => {
+            answer(&call, &session, &approvals, &outputs).await?
+        }
+    };
+    Ok(shown(&call, view, place))
+}
+
+/// Says something, in a session that may have to be opened.
+async fn say(
+    call: &Call,
+    session: &SessionId,
+    opening: CreateSessionParams,
+    params: SendMessageParams,
+) -> Result<Place, Error> {
+    let engine = call.engine().await?;
+    let read = tokio::task::spawn_blocking(|| params.into_action()).await;
+    let not_taken = || Error::new(Code::Internal, locale::message::not_taken());
+    let (_, action) = read.map_err(|_| not_taken())??;
+    if let Err(error) = engine.session(session).await {
+        if error.code != Code::UnknownSession {
+            return Err(error);
+        }
+        let (_, open) = opening.into_action();
+        submit(call, session, open).await?;
+    }
+    let Accepted::Posted { turn, after, .. } = submit(call, session, action).await? else {
+        return Err(not_taken());
+    };
+    reading::posted(&engine, session, turn, after).await
+}
+
+/// Takes what a client answers to calls that wait for it. The first answer counts.
+async fn answer(
+    call: &Call,
+    session: &SessionId,
+    approvals: &[ApprovalResponse],
+    outputs: &[ToolAnswer],
+) -> Result<Place, Error> {
+    let engine = call.engine().await?;
+    let open = engine.open_calls().await?;
+    let open: Vec<_> = open
+        .iter()
+        .filter(|open| open.session == *session)
+        .collect();
+    let mut decisions = approvals.to_vec();
+    decisions.retain(|said| {
+        let mut asked = open.iter().filter_map(|open| open.asked.as_ref());
+        asked.any(|asked| asked.id == said.id)
+    });
+    let mut closing = outputs.to_vec();
+    closing.retain(|said| {
+        let mut open = open.iter().filter(|open| open.asked.is_none());
+        open.any(|open| open.call.id == said.call)
+    });
+    if !decisions.is_empty() {
+        check_scope(&call.by, Scope::Approve)?;
+    }
+    let by = &call.by.sender;
+    if decisions.is_empty() && closing.is_empty() {
+        // It says who was first, where that is known.
+        if let Some(late) = approvals.last() {
+            let answer = late.answer(by.name());
+            engine.decide(by.clone(), late.id.clone(), answer).await?;
+        }
+        return Err(Error::new(Code::UnknownCall, locale::ui::nothing_open()));
+    }
+    let before = reading::latest(&engine, session).await?;
+    let mut refused = None;
+    let mut taken = 0;
+    for said in decisions {
+        let answer = said.answer(by.name());
+        match engine.decide(by.clone(), said.id, answer).await {
+            Ok(_) => taken += 1,
+            Err(error) => refused = Some(error),
+        }
+    }
+    for said in closing {
+        match engine.settle(by.clone(), said.call, said.outcome).await {
+            Ok(()) => taken += 1,
+            Err(error) => refused = Some(error),
+        }
+    }
+    if let (0, Some(error)) = (taken, refused) {
+        return Err(error);
+    }
+    let gone = || Error::new(Code::UnknownTurn, locale::turn::events_gone());
+    let before = before.ok_or_else(gone)?;
+    let now = reading::latest(&engine, session).await?.ok_or_else(gone)?;
+    Ok(now.behind(before.settled()))
+}
+
+async fn resume(call: Call, params: UiMessagesParams) -> Result<Response<Body>, Error> {
+    let view = view(&call)?;
+    let engine = call.engine().await?;
+    Ok(match running(&engine, &params.id, view).await? {
+        Some(place) => shown(&call, view, place),
+        None => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            response
+        }
+    })
+}
+
+/// The turn that runs and does not wait for the client.
+async fn running(
+    engine: &Engine,
+    session: &SessionId,
+    view: UiView,
+) -> Result<Option<Place>, Error> {
+    let place = match reading::latest(engine, session).await {
+        Err(error) if error.code == Code::UnknownSession => return Ok(None),
+        place => place?,
+    };
+    let Some(place) = place.filter(Place::is_running) else {
+        return Ok(None);
+    };
+    if place.is_parked(view).await? {
+        return Ok(None);
+    }
+    // What was read is read again, for the client.
+    reading::latest(engine, session).await
+}
+
+fn shown(call: &Call, view: UiView, place: Place) -> Response<Body> {
+    let (encoder, reader) = place.encoder(view);
+    let mut response = stream::response(encoder, reader, Liveliness::of(call));
+    let (name, value) = STREAM_HEADER;
+    let (name, value) = (
+        HeaderName::from_static(name),
+        HeaderValue::from_static(value),
+    );
+    response.headers_mut().insert(name, value);
+    response
+}
+
+async fn stop(call: Call, _params: Value) -> Result<CancelResult, Error> {
+    let id = json!({"sessionId": call.segment("id")});
+    let params: CancelParams = params::from_body(id.to_string().as_bytes())?;
+    let (session, action) = params.into_action();
+    let accepted = submit(&call, &session, action).await?;
+    Ok(CancelResult {
+        cancelled: accepted == Accepted::Cancelled { stopped: true },
+    })
+}
+
+/// An answer that runs is left out: the resume brings it (UI-12).
+async fn messages(call: Call, params: UiMessagesParams) -> Result<Vec<Value>, Error> {
+    let engine = call.engine().await?;
+    let session = params.id.clone();
+    let running = running(&engine, &session, UiView::default()).await?;
+    let rows = match engine.messages(MessageQuery::from(params)).await {
+        Err(error) if error.code == Code::UnknownSession => return Ok(Vec::new()),
+        rows => rows?,
+    };
+    let mut messages = ui_messages(&rows, running.as_ref().map(Place::turn));
+    messages.reverse();
+    let mut messages = fitting(messages.into_iter());
+    messages.reverse();
+    Ok(messages)
+}
+
+async fn submit(call: &Call, session: &SessionId, action: Action) -> Result<Accepted, Error> {
+    let command = Command {
+        by: call.by.sender.clone(),
+        session: session.clone(),
+        action,
+    };
+    call.engine().await?.submit(command).await
+}

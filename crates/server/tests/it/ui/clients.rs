@@ -1,0 +1,1 @@
+//! Real clients of the AI SDK, in the versions that are served.

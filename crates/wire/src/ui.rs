@@ -1,0 +1,25 @@
+//! The UI message stream of the AI SDK (UI-1 to UI-13): its chunks, and the encoder that turns a turn's
+//! events into the stream that `useChat` reads.
+//!
+//! One turn is one UI message, whose id is the turn's. What a called agent says is never mixed in: its
+//! own chunks travel inside transient data parts, and one durable part tells what became of it.
+
+mod chunk;
+mod encoder;
+mod history;
+mod post;
+mod turn;
+mod view;
+
+pub use chunk::{UiChunk, UiFinishReason};
+pub use encoder::{Leg, UiEncoder};
+pub use history::ui_messages;
+pub use post::{ApprovalResponse, MAX_POST_BYTES, PostBody, Posted, ToolAnswer, UiPost};
+pub use view::{Protocol, Subagents, UiMessagesParams, UiStreamParams, UiView};
+
+/// The path of the routes: `/api/chat`.
+pub const BASE_PATH: &str = "/api/chat";
+/// The header that says which stream it is, and its value.
+pub const STREAM_HEADER: (&str, &str) = ("x-vercel-ai-ui-message-stream", "v1");
+/// The header that says the same as the parameter `protocol`.
+pub const VIEW_HEADER: &str = "x-samovar-ui";

@@ -1,0 +1,323 @@
+//! From a session's log to the bytes of one turn's UI message stream.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use samovar_core::{
+    CallId, Closer, Error, Event, FinishReason, Kind, MessageId, Role, Seq, TurnId,
+};
+use samovar_locale as locale;
+use serde_json::{Map, Value, json};
+
+use super::chunk::UiChunk;
+use super::turn::UiTurn;
+use super::view::{Protocol, UiView};
+use crate::agent::Family;
+use crate::{Spelling, sse};
+
+/// The most characters of what a called agent said last that its part shows.
+const MAX_SUMMARY_CHARS: usize = 500;
+
+/// Which part of a turn's stream is written. A turn that waits for the client ends its stream, and the
+/// answer begins another one, a leg.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leg {
+    /// Nothing up to this event is written: an earlier leg has it. 0 for the whole message.
+    pub after: Seq,
+    /// From this event on a turn that waits ends the stream; what it waited for earlier was answered.
+    pub until: Seq,
+}
+
+/// Encodes one turn's stream. Its output depends only on its events, which must be those of the
+/// session's log, in order, from the turn's start or earlier.
+pub struct UiEncoder {
+    turn: TurnId,
+    protocol: Protocol,
+    leg: Leg,
+    family: Family,
+    root: UiTurn,
+    /// The agents that work for the turn.
+    children: BTreeMap<TurnId, Child>,
+    /// The turn whose message has a call, and the turn of each message.
+    callers: HashMap<CallId, TurnId>,
+    writers: HashMap<MessageId, TurnId>,
+    is_begun: bool,
+    is_over: bool,
+}
+
+/// A called agent.
+struct Child {
+    turn: UiTurn,
+    seq: u64,
+    status: &'static str,
+    /// What it said last.
+    summary: String,
+    /// The questions that were shown, by their calls.
+    asked: BTreeMap<CallId, Value>,
+}
+
+impl UiEncoder {
+    /// A turn without events.
+    pub fn new(turn: TurnId, view: UiView, leg: Leg) -> Self {
+        let protocol = view.protocol;
+        Self {
+            root: UiTurn::new(turn.clone(), protocol, false),
+            family: Family::new(turn.clone()),
+            turn,
+            protocol,
+            leg,
+            children: BTreeMap::new(),
+            callers: HashMap::new(),
+            writers: HashMap::new(),
+            is_begun: leg.after == Seq::default(),
+            is_over: false,
+        }
+    }
+
+    /// Whether the turn waits for the client, after the events that were taken.
+    pub fn is_parked(&self) -> bool {
+        self.root.is_parked()
+    }
+
+    fn write(&mut self, at: Seq, chunks: &[UiChunk<'_>], out: &mut Vec<u8>) {
+        if at <= self.leg.after {
+            return;
+        }
+        if !self.is_begun && !chunks.is_empty() {
+            self.is_begun = true;
+            sse::frame(None, &self.root.begins_again(), out);
+        }
+        for chunk in chunks {
+            sse::frame(None, chunk, out);
+        }
+        if self.is_over {
+            sse::done(None, out);
+        }
+    }
+
+    /// Learns who called whom.
+    fn learn(&mut self, event: &Event) {
+        let (Kind::MessageFinished { message, .. }, Some(turn)) = (&event.kind, &event.turn) else {
+            return;
+        };
+        if message.role != Role::Assistant {
+            return;
+        }
+        self.writers.insert(message.id.clone(), turn.clone());
+        for call in message.calls() {
+            self.callers.insert(call.id.clone(), turn.clone());
+        }
+    }
+
+    fn take_below<'e>(&mut self, turn: &TurnId, event: &'e Event, chunks: &mut Vec<UiChunk<'e>>) {
+        let protocol = self.protocol;
+        let child = self.children.entry(turn.clone());
+        let child = child.or_insert_with(|| Child::new(turn.clone(), protocol));
+        child.meet(event, &self.callers, &self.writers);
+        let mut own = Vec::new();
+        child.turn.take(event, &mut own);
+        for chunk in &own {
+            child.seq += 1;
+            let data = json!({
+                "messageId": child.turn.id(),
+                "agent": child.turn.about(),
+                "seq": child.seq,
+                "chunk": chunk,
+            });
+            let transient = true;
+            chunks.push(UiChunk::SubagentChunk { data, transient });
+        }
+        child.ask(event, chunks);
+        if child.changes(event) {
+            chunks.push(child.part());
+        }
+    }
+}
+
+impl Spelling for UiEncoder {
+    fn take(&mut self, event: &Event, out: &mut Vec<u8>) {
+        if self.is_over {
+            return;
+        }
+        let mut chunks = Vec::new();
+        let is_ours = self.family.admit(event);
+        self.learn(event);
+        match (&event.kind, &event.turn) {
+            (Kind::SessionClosed, _) => {
+                let error_text = locale::session::deleted().into();
+                chunks.push(UiChunk::Error { error_text });
+                self.is_over = true;
+            }
+            (_, Some(turn)) if *turn == self.turn => self.root.take(event, &mut chunks),
+            (_, Some(turn)) if is_ours => self.take_below(turn, event, &mut chunks),
+            _ => {}
+        }
+        if !self.is_over && self.root.is_parked() {
+            self.root.park(&mut chunks);
+            if event.seq >= self.leg.until {
+                chunks.push(self.root.pause());
+                self.is_over = true;
+            }
+        }
+        self.is_over |= self.root.is_over();
+        self.write(event.seq, &chunks, out);
+    }
+
+    fn abort(&mut self, error: &Error, out: &mut Vec<u8>) {
+        if self.is_over {
+            return;
+        }
+        self.is_over = true;
+        let error_text = Cow::Borrowed(error.message.as_ref());
+        sse::frame(None, &UiChunk::Error { error_text }, out);
+        sse::done(None, out);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+impl Child {
+    fn new(turn: TurnId, protocol: Protocol) -> Self {
+        Self {
+            turn: UiTurn::new(turn, protocol, true),
+            seq: 0,
+            status: "queued",
+            summary: String::new(),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// Learns from its beginning which call it answers, and in whose message.
+    fn meet(
+        &mut self,
+        event: &Event,
+        callers: &HashMap<CallId, TurnId>,
+        writers: &HashMap<MessageId, TurnId>,
+    ) {
+        match &event.kind {
+            Kind::MessageFinished { message, .. } if self.status == "queued" => {
+                let known = message.metadata.get("agent");
+                let call = known.and_then(|agent| agent["toolCallId"].as_str());
+                let parent = message.parent.as_ref();
+                let parent = parent.and_then(|message| writers.get(message));
+                if let (Some(call), Some(parent)) = (call, parent) {
+                    self.turn.answers(call, parent.as_str());
+                }
+                self.turn.introduce(&event.agent, None);
+            }
+            Kind::TurnStarted {
+                parent_call: Some(call),
+                ..
+            } => {
+                let parent = callers.get(call).map_or("", TurnId::as_str);
+                self.turn.answers(call.as_str(), parent);
+            }
+            _ => {}
+        }
+    }
+
+    /// Shows what it asks a person, and the answers (UI-9).
+    fn ask(&mut self, event: &Event, chunks: &mut Vec<UiChunk<'_>>) {
+        match &event.kind {
+            Kind::ApprovalAsked { call, name, asked } => {
+                let data = json!({
+                    "approvalId": asked.id,
+                    "agent": self.turn.about(),
+                    "toolCallId": call,
+                    "toolName": name,
+                    "input": self.turn.input(call),
+                    "reason": asked.reason,
+                });
+                let id = asked.id.to_string();
+                chunks.push(UiChunk::Approval {
+                    id,
+                    data: data.clone(),
+                });
+                self.asked.insert(call.clone(), data);
+            }
+            Kind::CallApproved { call, answer, .. } => {
+                if let Some(mut data) = self.asked.remove(call) {
+                    data["decision"] = answer.decision.as_str().into();
+                    let id = data["approvalId"].as_str().unwrap_or_default().to_owned();
+                    chunks.push(UiChunk::Approval { id, data });
+                }
+            }
+            Kind::CallStarted {
+                call, name, closer, ..
+            } if matches!(closer, Closer::Person | Closer::Outside) => {
+                let input = self.turn.input(call);
+                let mut data = json!({
+                    "callId": call,
+                    "agent": self.turn.about(),
+                    "toolName": name,
+                });
+                for key in ["question", "options"] {
+                    if !input[key].is_null() {
+                        data[key] = input[key].clone();
+                    }
+                }
+                data["input"] = input;
+                let id = call.as_str().to_owned();
+                chunks.push(UiChunk::Question {
+                    id,
+                    data: data.clone(),
+                });
+                self.asked.insert(call.clone(), data);
+            }
+            Kind::CallClosed { call, outcome, .. } => {
+                if let Some(mut data) = self.asked.remove(call) {
+                    data["answer"] = outcome.text.as_str().into();
+                    let id = call.as_str().to_owned();
+                    chunks.push(UiChunk::Question { id, data });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether its part has to be shown again.
+    fn changes(&mut self, event: &Event) -> bool {
+        let before = self.status;
+        match &event.kind {
+            Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
+                let text = message.text();
+                if !text.is_empty() {
+                    self.summary = text.chars().take(MAX_SUMMARY_CHARS).collect();
+                }
+                return true;
+            }
+            Kind::TurnStarted { .. } => self.status = "running",
+            Kind::TurnFinished { reason, .. } => {
+                self.status = match reason {
+                    FinishReason::Error => "failed",
+                    FinishReason::Cancelled => "cancelled",
+                    _ => "done",
+                };
+            }
+            Kind::ApprovalAsked { .. }
+            | Kind::CallApproved { .. }
+            | Kind::CallStarted { .. }
+            | Kind::CallClosed { .. } => {
+                let is_waiting = !self.asked.is_empty();
+                self.status = if is_waiting { "waiting" } else { "running" };
+            }
+            _ => {}
+        }
+        self.status != before
+    }
+
+    fn part(&self) -> UiChunk<'static> {
+        let mut data = Map::new();
+        data.insert("messageId".into(), self.turn.id().into());
+        data.insert("agent".into(), self.turn.about().clone().into());
+        data.insert("status".into(), self.status.into());
+        data.insert("summary".into(), self.summary.as_str().into());
+        data.insert("usage".into(), self.turn.usage());
+        UiChunk::Subagent {
+            id: self.turn.id().to_owned(),
+            data: data.into(),
+        }
+    }
+}
