@@ -246,7 +246,11 @@ async fn messages(call: Call, params: UiMessagesParams) -> Result<Vec<Value>, Er
         Err(error) if error.code == Code::UnknownSession => return Ok(Vec::new()),
         rows => rows?,
     };
-    let mut messages = ui_messages(&rows, running.as_ref().map(Place::turn));
+    let asked = engine.open_calls().await?.into_iter();
+    let asked = asked.filter(|open| open.session == session);
+    let asked = asked.filter_map(|open| Some((open.call.id, open.asked?.id.clone())));
+    let running = running.as_ref().map(Place::turn);
+    let mut messages = ui_messages(&rows, running, asked.collect());
     messages.reverse();
     let mut messages = fitting(messages.into_iter());
     messages.reverse();

@@ -28,6 +28,7 @@ pub(crate) const TASKS: &[Task] = &[
             EXAMPLES,
             PACKAGES,
             NODE_AGENT,
+            AI_SDK,
             NODE_READERS,
             PYTHON_FOLDER,
             PYTHON_PACKAGES,
@@ -104,6 +105,11 @@ const NODE_AGENT: Step = Step {
         "packages of the agent in TypeScript",
         "ci --prefix examples/relay-typescript",
     )
+};
+const AI_SDK: Step = Step {
+    program: NPM,
+    left_out: || packages::node_left_out(packages::AI_SDK),
+    ..Step::new("packages of the AI SDK", "ci --prefix clients/ai-sdk")
 };
 const NODE_READERS: Step = Step {
     program: NPM,

@@ -3,16 +3,24 @@
 use std::collections::HashMap;
 
 use samovar_core::history::MessageRow;
-use samovar_core::{Message, MessageId, Part, Role, Status, TurnId};
+use samovar_core::{ApprovalId, CallId, Message, MessageId, Part, Role, Status, TurnId};
 use serde_json::{Map, Value, json};
 
 use super::turn::{output, usage};
 use crate::agent::AgentMessage;
 
 /// The messages of rows, oldest first: what the person said, and one message for each turn. What a
-/// called agent said follows the message of its caller. What the turn says that runs is left out.
-pub fn ui_messages(rows: &[MessageRow], running: Option<&TurnId>) -> Vec<Value> {
-    let mut folded = Folded::default();
+/// called agent said follows the message of its caller. What the turn says that runs is left out, and
+/// calls that wait for a decision show its question.
+pub fn ui_messages(
+    rows: &[MessageRow],
+    running: Option<&TurnId>,
+    asked: HashMap<CallId, ApprovalId>,
+) -> Vec<Value> {
+    let mut folded = Folded {
+        asked,
+        ..Folded::default()
+    };
     let runs = rows
         .iter()
         .find(|row| running.is_some() && row.turn.as_ref() == running);
@@ -31,6 +39,7 @@ struct Folded {
     messages: Vec<Value>,
     /// Where the message of a turn is.
     turns: HashMap<TurnId, usize>,
+    asked: HashMap<CallId, ApprovalId>,
     /// The turn that wrote a message.
     writers: HashMap<MessageId, TurnId>,
 }
@@ -40,7 +49,11 @@ impl Folded {
         let message = &row.message;
         match (message.role, &row.turn) {
             (Role::User, _) if row.agent.depth() == 0 => {
-                let parts = message.parts.iter().filter_map(spoken).collect();
+                let mut parts: Vec<_> = message.parts.iter().filter_map(spoken).collect();
+                for part in parts.iter_mut().filter_map(Value::as_object_mut) {
+                    // It is a word about streams.
+                    part.remove("state");
+                }
                 self.push(row, message.id.as_str(), "user", parts);
             }
             // The order to a called agent stands in the call.
@@ -69,7 +82,17 @@ impl Folded {
             self.writers.insert(message.id.clone(), turn.clone());
         }
         let parts = std::iter::once(json!({"type": "step-start"}));
-        let parts = parts.chain(message.parts.iter().filter_map(spoken));
+        let mut parts: Vec<_> = parts
+            .chain(message.parts.iter().filter_map(spoken))
+            .collect();
+        for call in message.calls() {
+            let of = |part: &&mut Value| part["toolCallId"] == call.id.as_str();
+            let asked = self.asked.get(&call.id).filter(|_| row.agent.depth() == 0);
+            if let (Some(asked), Some(open)) = (asked, parts.iter_mut().find(of)) {
+                open["state"] = "approval-requested".into();
+                open["approval"] = json!({ "id": asked });
+            }
+        }
         if let Some(shown) = self.messages[place]["parts"].as_array_mut() {
             shown.extend(parts);
         }

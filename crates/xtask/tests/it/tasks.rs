@@ -274,6 +274,7 @@ fn without_npm_and_python_the_tests_are_run_all_the_same() {
     for said in [
         " packages: left out, npm is not installed",
         " packages of the agent in TypeScript: left out, npm is not installed",
+        " packages of the AI SDK: left out, npm is not installed",
         " packages of the readers: left out, npm is not installed",
         " folder for packages of Python: left out, python3 with venv is not installed",
         " packages of Python: left out, there is no folder for them",
