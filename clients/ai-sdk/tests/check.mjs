@@ -123,6 +123,24 @@ const scenes = {
     })
   },
 
+  async 'edit and regenerate'() {
+    const { chat } = make('edit')
+    await chat.sendMessage({ text: 'think and say' })
+    await chat.sendMessage({ text: 'look' })
+    const [first, answer] = chat.messages
+    await chat.regenerate({ messageId: answer.id })
+    assert.equal(chat.error, undefined)
+    assert.equal(chat.messages.length, 2)
+    assert.equal(chat.messages[0].id, first.id)
+    assert.notEqual(chat.messages[1].id, answer.id)
+    await isKept(chat)
+    await chat.sendMessage({ text: 'look', messageId: first.id })
+    assert.equal(chat.error, undefined)
+    assert.equal(chat.messages.length, 2)
+    assert.equal(text(chat.lastMessage), 'it is empty')
+    await isKept(chat)
+  },
+
   async 'a reload and a second tab'() {
     const first = make('reload').chat
     const sent = first.sendMessage({ text: `slowly ${version}` })

@@ -78,6 +78,9 @@ pub enum Action {
     Open(Opening),
     /// Send a message: starts a turn, or waits in the queue for its own.
     Post(Post),
+    /// Send the session's message of that id anew: its turn and all later ones are taken back with the
+    /// same commit (UI-14).
+    Rewrite(Post),
     /// Add a message that belongs to no turn and starts none (AS-17).
     Append(Box<Appended>),
     /// Create the session with what another one has; refused if it exists (AS-28).

@@ -385,11 +385,12 @@ pub trait History: Send + Sync {
         turn: &'a TurnId,
     ) -> Future<'a, Result<Option<Seq>, Broken>>;
 
-    /// The last turn of a session's own agent, in the order of its messages; `None` if no turn has
-    /// begun or ended.
+    /// The last turn of a session's own agent, in the order of its messages, or the last before another
+    /// one; `None` if no such turn has begun or ended.
     fn last_turn<'a>(
         &'a self,
         session: &'a SessionId,
+        before: Option<&'a TurnId>,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>>;
 
     /// Turns, of whatever depth.
@@ -464,7 +465,11 @@ impl History for () {
         done(None)
     }
 
-    fn last_turn<'a>(&'a self, _: &'a SessionId) -> Future<'a, Result<Option<LastTurn>, Broken>> {
+    fn last_turn<'a>(
+        &'a self,
+        _: &'a SessionId,
+        _: Option<&'a TurnId>,
+    ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
         done(None)
     }
 

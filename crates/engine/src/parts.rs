@@ -5,9 +5,10 @@ use std::sync::Arc;
 use samovar_core::audit::Audit;
 use samovar_core::{
     Action, Agent, Agents, Bounds, Broken, Clock, Code, Command, Damages, Error, History, Ids,
-    Journal, Model, Models, SessionId,
+    Journal, MessageId, Model, Models, SessionId,
 };
 use samovar_locale as locale;
+use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -152,7 +153,7 @@ impl Parts {
     /// Refuses what cannot be done now, or not here.
     pub(crate) fn check(&self, command: &Command) -> Result<(), Error> {
         let (starts_work, concerns_turns, adds) = match command.action {
-            Action::Post { .. } | Action::Continue => (true, true, true),
+            Action::Post { .. } | Action::Rewrite { .. } | Action::Continue => (true, true, true),
             Action::Open { .. } | Action::Append { .. } | Action::Copy { .. } => {
                 (true, false, true)
             }
@@ -277,4 +278,12 @@ impl Drop for RunningTurn {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
+}
+
+/// The refusal of a message that the session's own agent was not told.
+pub(crate) fn no_such_message(id: Option<&MessageId>) -> Error {
+    let id = id.map_or("", MessageId::as_str);
+    let why = locale::message::not_to_rewrite(locale::quoted(id));
+    let details = json!({"parameter": "messageId"});
+    Error::new(Code::InvalidParams, why).with_details(details)
 }

@@ -267,6 +267,7 @@ impl Mailbox {
                 answer(reply, posted);
                 failpoint!("reply.after");
             }
+            Action::Rewrite(post) => answer(reply, self.rewrite(post).await),
             Action::Copy(copy) => answer(reply, self.begin_as(*copy).await),
             Action::Append(appended) => answer(reply, self.append(*appended).await),
             Action::Change(change) => {

@@ -398,6 +398,7 @@ async fn fork_session(call: Call, params: ForkSessionParams) -> Result<SessionIn
         last: params.message_id,
         into: params.new_session_id,
         title: params.title,
+        is_edit: false,
     };
     let row = engine.fork(call.by.sender.clone(), fork).await?;
     Ok(SessionInfo::from(&row))

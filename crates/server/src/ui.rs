@@ -9,7 +9,9 @@ use samovar_core::history::MessageQuery;
 use samovar_core::{Accepted, Action, Code, Command, Error, SessionId};
 use samovar_engine::Engine;
 use samovar_locale as locale;
-use samovar_wire::agent::{CancelParams, CancelResult, CreateSessionParams, SendMessageParams};
+use samovar_wire::agent::{
+    Attachment, CancelParams, CancelResult, CreateSessionParams, SendMessageParams,
+};
 use samovar_wire::params;
 use samovar_wire::ui::{
     ApprovalResponse, BASE_PATH, MAX_POST_BYTES, PostBody, Posted, STREAM_HEADER, ToolAnswer,
@@ -88,8 +90,10 @@ async fn post(mut call: Call) -> Result<Response<Body>, Error> {
     let session = post.session;
     let place = match post.posted {
         Posted::Message(params) => say(&call, &session, post.opening, *params).await?,
-        Posted::Again { .. } => {
-            return Err(Error::new(Code::InvalidParams, locale::ui::no_edit()));
+        Posted::Edit(params) => rewrite(&call, &session, *params).await?,
+        Posted::Regenerate(mut params) => {
+            restore(&engine, &session, &mut params).await?;
+            rewrite(&call, &session, *params).await?
         }
         Posted::Answers { approvals, outputs } => {
             answer(&call, &session, &approvals, &outputs).await?
@@ -106,9 +110,7 @@ async fn say(
     params: SendMessageParams,
 ) -> Result<Place, Error> {
     let engine = call.engine().await?;
-    let read = tokio::task::spawn_blocking(|| params.into_action()).await;
-    let not_taken = || Error::new(Code::Internal, locale::message::not_taken());
-    let (_, action) = read.map_err(|_| not_taken())??;
+    let action = into_action(params).await?;
     if let Err(error) = engine.session(session).await {
         if error.code != Code::UnknownSession {
             return Err(error);
@@ -120,6 +122,56 @@ async fn say(
         return Err(not_taken());
     };
     reading::posted(&engine, session, turn, after).await
+}
+
+/// Sends a stored message anew, in place of what followed it (UI-14).
+async fn rewrite(
+    call: &Call,
+    session: &SessionId,
+    params: SendMessageParams,
+) -> Result<Place, Error> {
+    let engine = call.engine().await?;
+    let Action::Post(post) = into_action(params).await? else {
+        return Err(not_taken());
+    };
+    let rewritten = engine.rewrite(call.by.sender.clone(), session, post);
+    let Accepted::Posted { turn, after, .. } = rewritten.await? else {
+        return Err(not_taken());
+    };
+    reading::posted(&engine, session, turn, after).await
+}
+
+/// Puts what is stored in place of what a client has of it.
+async fn restore(
+    engine: &Engine,
+    session: &SessionId,
+    params: &mut SendMessageParams,
+) -> Result<(), Error> {
+    let said = engine.said(session, params.message_id.as_ref()).await?;
+    params.content = said.text();
+    params.attachments.clear();
+    for blob in said.blobs() {
+        let bytes = engine.blobs().read(blob).await.map_err(|broken| {
+            tracing::error!(%broken, "an image cannot be read");
+            Error::new(Code::Internal, locale::store::broke())
+        })?;
+        // One that is gone is missing here, too.
+        params
+            .attachments
+            .extend(bytes.as_deref().map(Attachment::of));
+    }
+    Ok(())
+}
+
+fn not_taken() -> Error {
+    Error::new(Code::Internal, locale::message::not_taken())
+}
+
+/// The action of a message; images are read on a thread of their own.
+async fn into_action(params: SendMessageParams) -> Result<Action, Error> {
+    let read = tokio::task::spawn_blocking(|| params.into_action()).await;
+    let (_, action) = read.map_err(|_| not_taken())??;
+    Ok(action)
 }
 
 /// Takes what a client answers to calls that wait for it. The first answer counts.

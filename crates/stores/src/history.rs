@@ -140,8 +140,9 @@ impl History for SqliteHistory {
     fn last_turn<'a>(
         &'a self,
         session: &'a SessionId,
+        before: Option<&'a TurnId>,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
-        Box::pin(async move { Ok(reader::last_turn(&self.readers, session).await?) })
+        Box::pin(async move { Ok(reader::last_turn(&self.readers, session, before).await?) })
     }
 
     fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {

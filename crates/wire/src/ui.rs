@@ -4,9 +4,11 @@
 //! One turn is one UI message, whose id is the turn's. What a called agent says is never mixed in: its
 //! own chunks travel inside transient data parts, and one durable part tells what became of it.
 
+mod calls;
 mod chunk;
 mod encoder;
 mod history;
+mod parts;
 mod post;
 mod turn;
 mod view;

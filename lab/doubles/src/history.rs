@@ -297,11 +297,14 @@ impl Session {
         rows.map(|put| self.row_of(put)).collect()
     }
 
-    fn last_turn(&self) -> Option<LastTurn> {
+    fn last_turn(&self, before: Option<&TurnId>) -> Option<LastTurn> {
         let messages = self.in_order();
+        let before = self.turns.iter().find(|turn| Some(&turn.id) == before);
+        let before = before.and_then(|turn| turn.place);
         let of_master = messages.iter().rev().filter(|put| put.agent.depth() == 0);
         let mut turns = of_master.filter_map(|put| self.turn_of(put));
-        let last = turns.find(|turn| turn.place.is_some())?;
+        let is_before = |turn: &Turn| before.is_none() || turn.place < before;
+        let last = turns.find(|turn| turn.place.is_some() && is_before(turn))?;
         let of = |turn: &TurnId| {
             let turn = Some(turn.clone());
             messages.iter().filter(move |put| put.turn == turn)
@@ -416,8 +419,10 @@ impl History for MemoryHistory {
     fn last_turn<'a>(
         &'a self,
         session: &'a SessionId,
+        before: Option<&'a TurnId>,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
-        done(self.of(session, Session::last_turn).flatten())
+        let last = self.of(session, |session| session.last_turn(before));
+        done(last.flatten())
     }
 
     fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {

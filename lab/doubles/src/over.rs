@@ -190,8 +190,9 @@ impl<T: OverHistory> History for Over<T> {
     fn last_turn<'a>(
         &'a self,
         session: &'a SessionId,
+        before: Option<&'a TurnId>,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
-        self.0.history().last_turn(session)
+        self.0.history().last_turn(session, before)
     }
 
     fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {

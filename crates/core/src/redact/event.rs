@@ -92,7 +92,8 @@ impl Redactor {
                 self.redact_opening(&mut session.metadata, &mut session.system_prompt);
                 self.redact_title(&mut session.title);
             }
-            Action::Post(Post { text, posted, .. }) => {
+            Action::Post(Post { text, posted, .. })
+            | Action::Rewrite(Post { text, posted, .. }) => {
                 self.redact_posted(posted);
                 // A mark is visible, so the text is not blank.
                 if let Ok(redacted) = Text::new(self.redact(text.as_str()).into_owned()) {

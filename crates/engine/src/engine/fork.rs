@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use samovar_core::command::Post;
 use samovar_core::history::SessionRow;
 use samovar_core::message::FORKED_FROM;
 use samovar_core::redact;
 use samovar_core::{
     Accepted, Action, Code, Command, Error, MessageId, Sender, SessionCopy, SessionId, Title,
 };
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::{Engine, stopping};
@@ -28,6 +30,8 @@ pub struct Fork {
     pub into: Option<SessionId>,
     /// The title of the fork; `None` for that of the session.
     pub title: Option<Title>,
+    /// Whether it keeps what an edit takes back (UI-14).
+    pub is_edit: bool,
 }
 
 /// What became of a session that was imported.
@@ -57,8 +61,12 @@ impl Engine {
         let copy = self.to_copy(&fork.session, fork.last).await?;
         let now = self.parts.clock.now();
         let mut copy = copying::forked(copy, is_whole, self.parts.ids.as_ref(), now);
-        let from = copy.session.metadata.get(FORKED_FROM).cloned();
-        let from = from.unwrap_or_default();
+        let mark = copy.session.metadata.entry(FORKED_FROM);
+        let mark = mark.or_insert_with(|| json!({}));
+        if fork.is_edit {
+            mark["edit"] = true.into();
+        }
+        let from = mark.clone();
         copy.session.title = fork.title.or(copy.session.title);
         let server = self.parts.settings.approval;
         let level = copy.session.approval.as_mut();
@@ -93,6 +101,40 @@ impl Engine {
             Ok(_) => self.session(&into).await,
             Err(refused) => Err(refused),
         }
+    }
+
+    /// Sends the session's message of the post's id anew: the session as it is is forked first, then the
+    /// message's turn and all later ones are taken back, and the new message begins a turn, with one
+    /// commit (UI-14). What their tools did remains.
+    ///
+    /// # Errors
+    /// `session_busy` while a turn runs or waits; `invalid_params` if the message begins no turn of the
+    /// session's own agent; and as [`Engine::submit`].
+    pub async fn rewrite(
+        &self,
+        by: Sender,
+        session: &SessionId,
+        post: Post,
+    ) -> Result<Accepted, Error> {
+        let fork = Fork {
+            session: session.clone(),
+            last: None,
+            into: None,
+            title: None,
+            is_edit: true,
+        };
+        let kept = self.fork(by.clone(), fork).await?;
+        let command = |session: &SessionId, action| Command {
+            by: by.clone(),
+            session: session.clone(),
+            action,
+        };
+        let rewritten = self.submit(command(session, Action::Rewrite(post))).await;
+        if rewritten.is_err() {
+            // Nothing was taken back.
+            self.submit(command(&kept.id, Action::Close)).await.ok();
+        }
+        rewritten
     }
 
     /// A session and its messages, as a file may have them: without what runs or waits, and without a

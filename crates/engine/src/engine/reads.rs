@@ -6,12 +6,14 @@ use samovar_core::history::{
     Hits, MessageQuery, MessageRow, SearchQuery, SessionQuery, SessionRow, Totals, TurnQuery,
     TurnRow,
 };
-use samovar_core::{Broken, Budget, Code, Error, Event, SessionId, TurnId};
+use samovar_core::{
+    Broken, Budget, Code, Error, Event, Message, MessageId, Role, SessionId, TurnId,
+};
 use samovar_locale as locale;
 
 use super::Engine;
 use crate::budget;
-use crate::parts::{damaged, unknown};
+use crate::parts::{damaged, no_such_message, unknown};
 use crate::projection;
 use crate::projector::{Lag, read_all};
 
@@ -67,6 +69,32 @@ impl Engine {
         }
         rows.drain(..rows.len().saturating_sub(limit));
         Ok(rows)
+    }
+
+    /// What a person said to a session's own agent, by the message's id.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`]; [`Code::InvalidParams`] when the session has no such message.
+    pub async fn said(
+        &self,
+        session: &SessionId,
+        id: Option<&MessageId>,
+    ) -> Result<Arc<Message>, Error> {
+        self.session(session).await?;
+        let wait = self.parts.settings.read_wait;
+        self.parts.projector.has_all_of(session, wait).await;
+        let found = match id {
+            Some(id) => self.parts.history.message(id).await,
+            None => Ok(None),
+        };
+        let found = found.map_err(|broken| self.broke_in(session, &broken))?;
+        let found = found.filter(|row| {
+            let is_here = row.session == *session && row.agent.depth() == 0;
+            is_here && row.message.role == Role::User
+        });
+        found
+            .map(|row| row.message)
+            .ok_or_else(|| no_such_message(id))
     }
 
     /// A page of sessions, and how many there are on all pages.

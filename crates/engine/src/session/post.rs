@@ -38,6 +38,17 @@ impl OpenSession {
         }
     }
 
+    /// The way to the model, if no provider could be used when the session was opened.
+    fn routed(&self, model: &Model) -> Option<Draft> {
+        let change = SessionChange {
+            model: Some(self.model.clone()),
+            route: Some(model.route_beside(&self.model)?),
+            ..SessionChange::default()
+        };
+        let changed = Kind::SessionChanged(change);
+        Some(Draft::new(None, Author::System, changed))
+    }
+
     /// What bounds a turn that waited. One that a background agent's result begins has the level of the
     /// turn that started the agent, or the stricter one that the session has by now.
     fn bounded_late(&self, queued: &Queued) -> Bounds {
@@ -64,19 +75,25 @@ impl Mailbox {
             open.session.taint.hear(post.text.as_str());
         }
         let Some(id) = post.message.clone() else {
-            return self.accept(post).await;
+            return self.accept(post, Vec::new()).await;
         };
         if let Some(again) = self.known(&id, &Content::of_post(&post)).await? {
             return Ok(again);
         }
-        let accepted = self.accept(post).await;
+        let accepted = self.accept(post, Vec::new()).await;
         if accepted.is_err() {
             self.parts.projector.claims().give_back(&id, &self.id);
         }
         accepted
     }
 
-    async fn accept(&mut self, post: Post) -> Result<Accepted, Error> {
+    /// Keeps a message with what it takes back.
+    pub(super) async fn accept(
+        &mut self,
+        post: Post,
+        undone: Vec<Draft>,
+    ) -> Result<Accepted, Error> {
+        let is_anew = !undone.is_empty();
         let missing = self.missing();
         let max_queue = self.parts.settings.max_queue;
         let open = self.open.as_mut().filter(|open| open.closing.is_empty());
@@ -101,18 +118,9 @@ impl Mailbox {
             situation: situation.clone(),
         };
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
-        // No provider could be used when the session was opened.
-        let new_route = model.route_beside(&open.model);
-        let routed = new_route.map(|route| {
-            let change = SessionChange {
-                model: Some(open.model.clone()),
-                route: Some(route),
-                ..SessionChange::default()
-            };
-            Draft::new(None, Author::System, Kind::SessionChanged(change))
-        });
         let said = draft(finished, Author::User);
-        let mut drafts: Vec<_> = routed.into_iter().chain([said]).collect();
+        let drafts = undone.into_iter().chain(open.routed(&model)).chain([said]);
+        let mut drafts: Vec<_> = drafts.collect();
         let bounded = open.bounded(bounds);
         let first = || self.parts.begin(&model, bounded, &agent, situation.clone());
         let begun = open.is_free().then(first);
@@ -129,7 +137,12 @@ impl Mailbox {
             after,
         };
         if let Some((_, state)) = begun {
-            self.spawn(turn, message, state, model);
+            if is_anew {
+                self.forget_what_was_said(&kept, &turn).await;
+            } else {
+                self.hears(message);
+            }
+            self.spawn(turn, state, model);
         } else {
             open.session.queue.push(Queued {
                 turn,
@@ -196,15 +209,22 @@ impl Mailbox {
         let bounds = open.bounded(open.bounded_late(queued));
         let (kinds, turn) = self.parts.begin(&model, bounds, &agent, situation);
         self.record(&queued.turn, &own, kinds).await?;
-        self.spawn(queued.turn.clone(), queued.message.clone(), turn, model);
+        self.hears(queued.message.clone());
+        self.spawn(queued.turn.clone(), turn, model);
         Ok(true)
     }
 
+    /// Puts the message of a turn that begins into the conversation.
+    pub(super) fn hears(&mut self, said: Arc<Message>) {
+        if let Some(open) = &mut self.open {
+            let max = self.parts.settings.max_history_messages;
+            open.transcript.begin_turn(said, max);
+        }
+    }
+
     /// Runs a turn that has just begun.
-    pub(super) fn spawn(&mut self, turn_id: TurnId, said: Arc<Message>, turn: Turn, model: Model) {
+    pub(super) fn spawn(&mut self, turn_id: TurnId, turn: Turn, model: Model) {
         let Some(open) = &mut self.open else { return };
-        let max = self.parts.settings.max_history_messages;
-        open.transcript.begin_turn(said, max);
         if self.parts.keeping == Keeping::Memory {
             open.as_begun = open.transcript.clone();
         }

@@ -1,19 +1,20 @@
 //! The last turn is taken back, alone or with what its tools changed in files.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use samovar_core::command::UndoneFiles;
+use samovar_core::command::{Post, UndoneFiles};
 use samovar_core::file_changes::ClosedCall;
 use samovar_core::history::{LastTurn, MessageQuery, Speakers};
 use samovar_core::{
-    Accepted, Author, CallId, Closer, Code, Effect, Error, Kind, Part, Role, Status, TurnId,
+    Accepted, Author, CallId, Closer, Code, Effect, Error, Event, Kind, Part, Role, Status, TurnId,
 };
 use samovar_locale as locale;
 
 use super::Mailbox;
 use crate::context::Transcript;
 use crate::log::Draft;
-use crate::parts::refusal;
+use crate::parts::{no_such_message, refusal};
 use crate::toolbox::CurrentTools;
 
 /// Messages that are read at once.
@@ -55,7 +56,7 @@ impl Mailbox {
     /// Files come first: a stop of the server in between leaves a turn that can be taken back again,
     /// which finds its files as they shall be.
     pub(super) async fn undo(&mut self, reach: Reach) -> Result<Accepted, Error> {
-        let last = self.last_turn().await?;
+        let last = self.last_turn(None).await?;
         let mut turns = vec![last.turn.clone()];
         turns.extend(last.below.iter().cloned());
         let files = match reach {
@@ -71,19 +72,17 @@ impl Mailbox {
             .is_some_and(|files| !files.restored.is_empty());
         let missing = self.missing();
         let open = self.open.as_mut().ok_or(missing)?;
-        let undone = Kind::TurnUndone {
-            below: last.below,
-            messages: last.messages,
-        };
-        let draft = Draft::new(Some(last.turn.clone()), Author::User, undone);
-        let kept = open.keep(vec![draft], None).await.map_err(|broken| {
-            let refused = refusal(broken);
-            if has_restored {
-                let why = locale::undo::turn_not_saved(&refused.message);
-                return Error::new(Code::UndoIncomplete, why);
-            }
-            refused
-        })?;
+        let kept = open
+            .keep(vec![undone(&last)], None)
+            .await
+            .map_err(|broken| {
+                let refused = refusal(broken);
+                if has_restored {
+                    let why = locale::undo::turn_not_saved(&refused.message);
+                    return Error::new(Code::UndoIncomplete, why);
+                }
+                refused
+            })?;
         // What was taken back is never shown again, even if nothing can be read in its place.
         let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");
@@ -107,8 +106,46 @@ impl Mailbox {
         })
     }
 
-    /// The turn that can be taken back now.
-    async fn last_turn(&self) -> Result<LastTurn, Error> {
+    /// Takes back the turn of a message and all later ones, and begins a turn with what is said in its
+    /// place, with one commit. The effects of their tools remain.
+    pub(super) async fn rewrite(&mut self, post: Post) -> Result<Accepted, Error> {
+        let id = post.message.as_ref();
+        let (mut drafts, mut turns) = (Vec::new(), Vec::new());
+        loop {
+            let before = turns.last().cloned();
+            let last = self.last_turn(before.as_ref()).await.map_err(|error| {
+                if error.code == Code::UnknownTurn {
+                    return no_such_message(id);
+                }
+                error
+            })?;
+            drafts.push(undone(&last));
+            turns.push(last.turn);
+            if Some(&last.said.id) == id {
+                break;
+            }
+        }
+        let accepted = self.accept(post, drafts).await?;
+        let changes = self.parts.toolbox.changes();
+        changes.forget(&self.id, &turns).await;
+        Ok(accepted)
+    }
+
+    /// Reads the conversation again that a turn begins with, after others were taken back.
+    pub(super) async fn forget_what_was_said(&mut self, kept: &[Arc<Event>], turn: &TurnId) {
+        let transcript = self.transcript(kept, Some(turn)).await;
+        // What was taken back is never shown again, even if nothing can be read in its place.
+        let transcript = transcript.unwrap_or_else(|broken| {
+            tracing::error!(session = %self.id, %broken, "a conversation is lost");
+            Transcript::default()
+        });
+        if let Some(open) = &mut self.open {
+            open.transcript = transcript;
+        }
+    }
+
+    /// The turn that can be taken back now, or the last before another one.
+    async fn last_turn(&self, before: Option<&TurnId>) -> Result<LastTurn, Error> {
         let open = self.open.as_ref().filter(|open| open.closing.is_empty());
         let open = open.ok_or_else(|| self.missing())?;
         if !open.live.is_empty() || !open.session.queue.is_empty() {
@@ -121,7 +158,7 @@ impl Mailbox {
             let why = locale::session::not_caught_up();
             return Err(Error::new(Code::StoreFull, why));
         }
-        let last = self.parts.history.last_turn(&self.id).await;
+        let last = self.parts.history.last_turn(&self.id, before).await;
         last.map_err(refusal)?.ok_or_else(|| {
             let why = locale::session::nothing_to_undo(&self.id);
             Error::new(Code::UnknownTurn, why)
@@ -172,6 +209,14 @@ impl Mailbox {
             }
         }
     }
+}
+
+fn undone(last: &LastTurn) -> Draft {
+    let undone = Kind::TurnUndone {
+        below: last.below.clone(),
+        messages: last.messages,
+    };
+    Draft::new(Some(last.turn.clone()), Author::User, undone)
 }
 
 /// The call whose outcome a part is.

@@ -21,6 +21,7 @@ fn fork(last: Option<&MessageId>, into: &str) -> Fork {
         last: last.cloned(),
         into: Some(named(into)),
         title: None,
+        is_edit: false,
     }
 }
 

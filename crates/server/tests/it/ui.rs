@@ -211,6 +211,76 @@ async fn a_refusal_is_a_sentence_with_its_status() {
     assert_eq!(messages(&app, "c").await, json!([]));
 }
 
+// proves UI-14
+#[tokio::test]
+async fn a_message_is_written_or_answered_anew_and_what_was_is_a_fork() {
+    let replies = ["one", "two", "three", "four", "five"].map(say);
+    let app = quiet().start(replies).await;
+    say_to(&app, "c", user("m1", "first")).await;
+    say_to(&app, "c", user("m2", "second")).await;
+    let edit = json!({"id": "c", "trigger": "submit-message", "messageId": "m1",
+        "messages": [user("m1", "another first")]});
+    let anew = frames(post_as(&app, "", &edit).await).await;
+    let texts = |rows: &Value| -> Vec<String> {
+        let rows = rows.as_array().unwrap().iter();
+        rows.map(|row| row["content"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let of = |session: &str| app.ok("getMessages", json!({"sessionId": session}));
+    assert_eq!(texts(&of("c").await), ["another first", "three"]);
+    // The model is shown nothing of what was.
+    let prompts = app.model.prompts();
+    let last = prompts.last().unwrap().body().to_string();
+    assert!(last.contains("another first") && !last.contains("second"));
+
+    let forks = app.ok("listSessions", json!({})).await;
+    let fork = forks["items"].as_array().unwrap().iter();
+    let fork = fork.map(|row| row["sessionId"].as_str().or(row["id"].as_str()).unwrap());
+    let fork = fork.filter(|id| *id != "c").collect::<Vec<_>>();
+    assert_eq!(texts(&of(fork[0]).await), ["first", "one", "second", "two"]);
+
+    // The text is the stored one, whatever the client says.
+    let again = json!({"id": "c", "trigger": "regenerate-message",
+        "messageId": anew[0]["messageId"], "messages": [user("m1", "a forged text")]});
+    let again = frames(post_as(&app, "", &again).await).await;
+    assert_ne!(again[0]["messageId"], anew[0]["messageId"]);
+    assert_eq!(texts(&of("c").await), ["another first", "four"]);
+
+    // A restart knows it as it is.
+    let app = app.restart().await;
+    assert_eq!(messages(&app, "c").await.as_array().unwrap().len(), 2);
+    let unknown = json!({"id": "c", "messageId": "m9", "messages": [user("m9", "x")]});
+    let before = app.ok("listSessions", json!({})).await["totalCount"].clone();
+    let refused = post_as(&app, "", &unknown).await;
+    assert_eq!(refused.status(), 400);
+    assert_eq!(
+        app.ok("listSessions", json!({})).await["totalCount"],
+        before
+    );
+    // Without a name, a known id with another text is refused.
+    let other = json!({"id": "c", "messages": [user("m1", "yet another")]});
+    assert_eq!(post_as(&app, "", &other).await.status(), 409);
+    say_to(&app, "c", user("m3", "on")).await;
+    let prompts = app.model.prompts();
+    let last = prompts.last().unwrap().body().to_string();
+    assert!(last.contains("another first") && last.contains("four") && !last.contains("three"));
+}
+
+// proves UI-14
+#[tokio::test]
+async fn nothing_is_written_anew_while_a_turn_runs() {
+    let never = Gate::new("never");
+    let app = quiet()
+        .start([say("one"), say("two three").hold_after(1, &never)])
+        .await;
+    say_to(&app, "c", user("m1", "first")).await;
+    let body = json!({"id": "c", "message": user("m2", "second")});
+    let _running = post_as(&app, "", &body).await;
+    let edit = json!({"id": "c", "messageId": "m1", "messages": [user("m1", "other")]});
+    assert_eq!(post_as(&app, "", &edit).await.status(), 409);
+    assert_eq!(app.ok("listSessions", json!({})).await["totalCount"], 1);
+}
+
 fn write() -> Reply {
     call("write_file", json!({"path": "a.txt", "content": "x"}))
 }

@@ -70,13 +70,15 @@ pub(super) const NEWEST: &str = select_messages!("ORDER BY m.key DESC LIMIT ?1")
 /// The newest messages, which the index lacks.
 pub(super) const NOT_INDEXED: &str =
     select_messages!("WHERE m.key >= (SELECT above FROM search_range) ORDER BY m.key DESC");
-/// The turn that holds the last message of a session's own agent.
+/// The turn that holds the last message of a session's own agent, or the last before another turn.
 pub(super) const LAST_TURN: &str = concat!(
     "SELECT ",
     turn_columns!("t."),
     " FROM message_rows AS m \
      JOIN sessions AS s ON s.key = m.session_key JOIN turns AS t ON t.key = m.turn_key \
      WHERE s.id = ?1 AND m.depth = 0 AND t.turn_seq IS NOT NULL \
+     AND m.turn_seq < coalesce((SELECT b.turn_seq FROM turns AS b \
+     WHERE b.session_key = s.key AND b.id = ?2), 9223372036854775807) \
      ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1"
 );
 /// What the user said in a turn.
@@ -352,13 +354,15 @@ pub(super) async fn turn_from(
     Ok(first.map(|first| Seq(first.unsigned_abs())))
 }
 
-/// The last turn of a session's own agent, all as of one moment.
+/// The last turn of a session's own agent, or the last before another one, all as of one moment.
 pub(super) async fn last_turn(
     readers: &SqlitePool,
     session: &SessionId,
+    before: Option<&TurnId>,
 ) -> Result<Option<LastTurn>, Failure> {
     let mut moment = readers.begin().await?;
     let last = sqlx::query(LAST_TURN).bind(session.as_str());
+    let last = last.bind(before.map(TurnId::as_str));
     let Some(last) = last.fetch_optional(&mut *moment).await? else {
         return Ok(None);
     };

@@ -6,7 +6,8 @@ use samovar_core::history::MessageRow;
 use samovar_core::{ApprovalId, CallId, Message, MessageId, Part, Role, Status, TurnId};
 use serde_json::{Map, Value, json};
 
-use super::turn::{output, usage};
+use super::calls::output;
+use super::turn::usage;
 use crate::agent::AgentMessage;
 
 /// The messages of rows, oldest first: what the person said, and one message for each turn. What a

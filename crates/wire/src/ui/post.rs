@@ -33,13 +33,10 @@ pub struct UiPost {
 pub enum Posted {
     /// A person's message.
     Message(Box<SendMessageParams>),
-    /// The user's message that is written anew, or answered anew, with that text.
-    Again {
-        /// The stored message; the last one of the user if none is named.
-        message: Option<MessageId>,
-        /// What is sent in its place.
-        params: Box<SendMessageParams>,
-    },
+    /// A stored message of the person that is written anew.
+    Edit(Box<SendMessageParams>),
+    /// A stored message of the person that is answered anew, with its stored text.
+    Regenerate(Box<SendMessageParams>),
     /// Answers to what a turn waits for.
     Answers {
         /// The decisions.
@@ -188,24 +185,20 @@ impl UiPost {
         };
         let posted = match last.role.as_str() {
             "user" => {
-                let edits = body
-                    .message_id
-                    .filter(|edited| !is_again || Some(edited) == last.id.as_ref());
-                let is_edit = edits.is_some();
-                let own = if is_edit { edits.clone() } else { last.id };
+                // To have a message answered anew, a client names the answer.
+                let edited = body.message_id.filter(|_| !is_again);
+                let is_edit = edited.is_some();
+                let own = edited.or(last.id);
                 rest.insert("sessionId".into(), session.as_str().into());
                 if let Some(id) = &own {
                     rest.insert("messageId".into(), id.as_str().into());
                 }
                 rest.extend(said(&last.parts)?);
                 let params = Box::new(params::from_object(rest)?);
-                if is_edit || is_again {
-                    Posted::Again {
-                        message: own,
-                        params,
-                    }
-                } else {
-                    Posted::Message(params)
+                match (is_again, is_edit) {
+                    (true, _) => Posted::Regenerate(params),
+                    (false, true) => Posted::Edit(params),
+                    (false, false) => Posted::Message(params),
                 }
             }
             "assistant" => answers(&last.parts)?,

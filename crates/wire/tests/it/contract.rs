@@ -362,6 +362,6 @@ fn every_event_of_a_stream_is_read_back_as_it_was_written() {
 /// What the metadata of a message of the session's own agent says of it.
 fn of_master() -> Value {
     json!({
-        "kind": "master", "name": "master", "displayName": "master", "depth": 0, "path": ["master"],
+        "kind": "master", "name": "master", "displayName": "Master", "depth": 0, "path": ["master"],
     })
 }

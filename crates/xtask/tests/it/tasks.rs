@@ -17,7 +17,7 @@ fn xtask(words: &[&str], fails: &str) -> Output {
 /// A tree whose packages are all there, as those of npm are told to be; pip looks each time.
 fn all_is_there(name: &str) -> Tree {
     let tree = Tree::new(name);
-    for folder in [Tree::CLIENT, Tree::NODE_AGENT, Tree::READERS] {
+    for folder in [Tree::CLIENT, Tree::NODE_AGENT, Tree::AI_SDK, Tree::READERS] {
         tree.has(folder, Tree::LOCK, 1);
         tree.has(folder, Tree::INSTALLED, 2);
     }
@@ -34,6 +34,7 @@ struct Tree {
 impl Tree {
     const CLIENT: &str = "clients/typescript";
     const NODE_AGENT: &str = "examples/relay-typescript";
+    const AI_SDK: &str = "clients/ai-sdk";
     const READERS: &str = "lab/readers";
     const LOCK: &str = "package-lock.json";
     const INSTALLED: &str = "node_modules/.package-lock.json";
@@ -46,6 +47,7 @@ impl Tree {
             "crates/xtask",
             "clients/typescript/node_modules",
             "examples/relay-typescript/node_modules",
+            "clients/ai-sdk/node_modules",
             "lab/readers/node_modules",
             "examples/relay-python/.venv/bin",
             "bin",
@@ -199,7 +201,7 @@ fn every_step_takes_the_whole_workspace_with_one_feature_set_and_environment() {
 
 #[test]
 fn packages_that_are_missing_or_older_than_their_list_are_installed_before_the_tests() {
-    for folder in [Tree::CLIENT, Tree::NODE_AGENT, Tree::READERS] {
+    for folder in [Tree::CLIENT, Tree::NODE_AGENT, Tree::AI_SDK, Tree::READERS] {
         let tree = all_is_there(&folder.replace('/', "-"));
         tree.has(folder, Tree::LOCK, 3);
         tree.has_program("bin/npm");

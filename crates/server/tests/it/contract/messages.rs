@@ -266,7 +266,7 @@ async fn the_tools_are_listed_with_their_schemas_as_the_model_is_told_of_them() 
 /// The metadata of a message of the session's own agent.
 fn of_master() -> Value {
     let agent = json!({
-        "kind": "master", "name": "master", "displayName": "master", "depth": 0, "path": ["master"],
+        "kind": "master", "name": "master", "displayName": "Master", "depth": 0, "path": ["master"],
     });
     json!({ "agent": agent })
 }

@@ -83,7 +83,7 @@ async fn served(folder: &TempDir, of: Speakers) -> (Vec<String>, bool) {
         };
         let rows = history.messages(query).await;
         note(rows.map(|rows| format!("{rows:?}")));
-        let turn = history.last_turn(&session_id(session)).await;
+        let turn = history.last_turn(&session_id(session), None).await;
         note(turn.map(|turn| format!("{turn:?}")));
         let over = history.is_over(&session_id(session), &turn_id("t2")).await;
         note(over.map(|over| format!("{over}")));

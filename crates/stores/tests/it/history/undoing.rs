@@ -74,7 +74,11 @@ async fn talk(place: &TestHistory) {
 
 /// The last turn with those below it, what began it, and how many messages they have.
 async fn last_turn(place: &TestHistory) -> Option<(String, String, u64)> {
-    let last = place.history.last_turn(&session_id("s")).await.unwrap();
+    let last = place
+        .history
+        .last_turn(&session_id("s"), None)
+        .await
+        .unwrap();
     let LastTurn {
         turn,
         below,
