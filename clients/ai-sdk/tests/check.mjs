@@ -215,6 +215,23 @@ const scenes = {
     await isKept(chat)
   },
 
+  async 'agents as messages'() {
+    const shown = view ? `${view}; subagents=messages` : 'subagents=messages'
+    const { chat, agents } = make('messages', { view: shown })
+    await chat.sendMessage({ text: 'send two' })
+    assert.equal(chat.error, undefined)
+    assert.equal(agents.messages.size, 0)
+    const parts = chat.lastMessage.parts.filter((part) => part.type === 'data-subagent')
+    assert.equal(parts.length, 3)
+    const kept = await stored(chat.id)
+    for (const { data } of parts) {
+      const same = kept.find((one) => one.id === data.messageId)
+      assert.deepEqual(plain(data.message), plain(same))
+      assert.deepEqual(data.message.metadata.agent, same.metadata.agent)
+    }
+    await isKept(chat)
+  },
+
   async 'an approval of a called agent'() {
     const { chat, data } = make('child-approval')
     const sent = chat.sendMessage({ text: 'let one write' })

@@ -27,7 +27,10 @@ pub(crate) fn json(value: &impl Serialize) -> Response<Body> {
 
 /// What a refusal says, for a protocol that spells it in another way.
 #[derive(Clone)]
-pub(crate) struct Refused(pub(crate) String);
+pub(crate) struct Refused {
+    pub(crate) why: String,
+    pub(crate) code: Code,
+}
 
 /// A refusal, with the status of its code.
 pub(crate) fn refusal(error: &Error) -> Response<Body> {
@@ -36,7 +39,8 @@ pub(crate) fn refusal(error: &Error) -> Response<Body> {
     let body = serde_json::to_vec(&ErrorBody::from(error)).unwrap_or_default();
     let mut response = with_json(status, body);
     let why = error.message.clone().into_owned();
-    response.extensions_mut().insert(Refused(why));
+    let code = error.code;
+    response.extensions_mut().insert(Refused { why, code });
     match error.code {
         Code::Busy | Code::Unavailable | Code::ServerRestart => {
             response

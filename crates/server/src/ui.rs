@@ -14,8 +14,8 @@ use samovar_wire::agent::{
 };
 use samovar_wire::params;
 use samovar_wire::ui::{
-    ApprovalResponse, BASE_PATH, MAX_POST_BYTES, PostBody, Posted, STREAM_HEADER, ToolAnswer,
-    UiChunk, UiMessagesParams, UiPost, UiStreamParams, UiView, ui_messages,
+    ApprovalResponse, BASE_PATH, CODE_HEADER, MAX_POST_BYTES, PostBody, Posted, STREAM_HEADER,
+    ToolAnswer, UiChunk, UiMessagesParams, UiPost, UiStreamParams, UiView, ui_messages,
 };
 use serde_json::{Value, json};
 
@@ -62,12 +62,15 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 /// A refusal as a readable sentence, which clients show as it is (UI-2).
 fn in_words(_: &(), response: &mut Response<Body>) {
-    let Some(Refused(why)) = response.extensions_mut().remove::<Refused>() else {
+    let Some(Refused { why, code }) = response.extensions_mut().remove() else {
         return;
     };
     *response.body_mut() = Body::from(why);
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, text);
+    let name = HeaderName::from_static(CODE_HEADER);
+    let code = HeaderValue::from_static(code.as_str());
+    response.headers_mut().insert(name, code);
 }
 
 /// What the query and the header say of the stream; the query takes precedence.

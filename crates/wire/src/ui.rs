@@ -10,6 +10,7 @@ mod encoder;
 mod history;
 mod parts;
 mod post;
+mod rebuilt;
 mod turn;
 mod view;
 
@@ -23,5 +24,7 @@ pub use view::{Protocol, Subagents, UiMessagesParams, UiStreamParams, UiView};
 pub const BASE_PATH: &str = "/api/chat";
 /// The header that says which stream it is, and its value.
 pub const STREAM_HEADER: (&str, &str) = ("x-vercel-ai-ui-message-stream", "v1");
+/// The header with the stable code of a refusal, whose body is a sentence.
+pub const CODE_HEADER: &str = "x-samovar-code";
 /// The header that says the same as the parameter `protocol`.
 pub const VIEW_HEADER: &str = "x-samovar-ui";

@@ -28,7 +28,9 @@ pub struct Answer {
 impl Answer {
     /// The `code` of a refusal.
     pub fn code(&self) -> &str {
-        self.body["code"].as_str().unwrap_or_default()
+        let said = self.headers.get("x-samovar-code");
+        let said = said.and_then(|code| code.to_str().ok());
+        self.body["code"].as_str().or(said).unwrap_or_default()
     }
 }
 

@@ -191,7 +191,10 @@ impl Response {
 
     /// The `code` of a refusal.
     pub(crate) fn code(&self) -> String {
-        self.json()["code"].as_str().unwrap_or_default().to_owned()
+        match self.header("x-samovar-code") {
+            Some(code) => code.to_owned(),
+            None => self.json()["code"].as_str().unwrap_or_default().to_owned(),
+        }
     }
 }
 

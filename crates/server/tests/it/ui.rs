@@ -2,7 +2,7 @@
 
 use reqwest::{Method, Response};
 use samovar_core::Approval;
-use samovar_model_server::{Gate, Reply, call, say};
+use samovar_model_server::{Ending, Gate, Reply, call, say};
 use samovar_server::ChatAgent;
 use samovar_testkit::{Api, App, AppBuilder};
 use serde_json::{Value, json};
@@ -171,6 +171,11 @@ async fn a_refusal_is_a_sentence_with_its_status() {
             let status = response.status().as_u16();
             let kind = response.headers()["content-type"].to_str().unwrap();
             assert!(kind.starts_with("text/plain"), "{body}: {kind}");
+            let code = response.headers()["x-samovar-code"].to_str().unwrap();
+            assert!(
+                ["invalid_params", "blank_content"].contains(&code),
+                "{code}"
+            );
             (status, response.text().await.unwrap())
         }
     };
@@ -209,6 +214,58 @@ async fn a_refusal_is_a_sentence_with_its_status() {
         assert!(!said.starts_with('{'), "{said}");
     }
     assert_eq!(messages(&app, "c").await, json!([]));
+}
+
+// proves UI-7, UI-10
+#[tokio::test]
+async fn an_answer_goes_on_after_a_restart_and_is_read_again_from_its_start() {
+    let cut = say("half an answer that is lost")
+        .deltas_of(4)
+        .cut_after(2, Ending::Reset);
+    let slow = Gate::new("slow");
+    let app = supervised()
+        .start([cut, write(), say("it is all done").hold_after(2, &slow)])
+        .await;
+    let first = say_to(&app, "c", user("m1", "write")).await;
+    let shown = kinds(&first);
+    assert_eq!(
+        shown[..6],
+        [
+            "start",
+            "start-step",
+            "text-start",
+            "text-delta",
+            "text-end",
+            "data-retry"
+        ]
+    );
+    assert_eq!(
+        shown.iter().filter(|kind| **kind == "start-step").count(),
+        1
+    );
+    let app = app.restart().await;
+    assert_eq!(stream(&app, "c").await.status(), 204);
+    let kept = messages(&app, "c").await;
+    assert_eq!(kept[1]["parts"][1]["state"], "approval-requested");
+
+    let body = json!({"id": "c", "messages": [approved(&first, true)]});
+    let mut second = post_as(&app, "", &body).await;
+    let mut seen = String::new();
+    while !seen.contains("text-delta") {
+        seen += std::str::from_utf8(&second.chunk().await.unwrap().unwrap()).unwrap();
+    }
+    let whole = stream(&app, "c").await;
+    app.model.open(&slow).unwrap();
+    seen += &second.text().await.unwrap();
+    let mut legs = first.clone();
+    legs.pop();
+    legs.extend(read(&seen).into_iter().skip(1));
+    assert_eq!(frames(whole).await, legs);
+    // What failed leaves nothing in what is kept, and a v7 client takes it back itself.
+    let kept = messages(&app, "c").await;
+    let texts = kept[1]["parts"].as_array().unwrap().iter();
+    let texts: Vec<_> = texts.filter_map(|part| part["text"].as_str()).collect();
+    assert_eq!(texts, ["it is all done"]);
 }
 
 // proves UI-14

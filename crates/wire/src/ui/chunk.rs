@@ -125,7 +125,7 @@ pub enum UiChunk<'a> {
     Subagent {
         /// The agent's message.
         id: String,
-        /// `{messageId, agent, status, summary, usage}`.
+        /// `{messageId, agent, status, summary, usage, message?}`.
         data: Value,
     },
     /// A called agent asks for a decision, to be made at `/api/approvals/{id}` (UI-9).

@@ -10,8 +10,9 @@ use samovar_locale as locale;
 use serde_json::{Map, Value, json};
 
 use super::chunk::UiChunk;
+use super::rebuilt::Rebuilt;
 use super::turn::UiTurn;
-use super::view::{Protocol, UiView};
+use super::view::{Protocol, Subagents, UiView};
 use crate::agent::Family;
 use crate::{Spelling, sse};
 
@@ -32,7 +33,7 @@ pub struct Leg {
 /// session's log, in order, from the turn's start or earlier.
 pub struct UiEncoder {
     turn: TurnId,
-    protocol: Protocol,
+    view: UiView,
     leg: Leg,
     family: Family,
     root: UiTurn,
@@ -54,17 +55,17 @@ struct Child {
     summary: String,
     /// The questions that were shown, by their calls.
     asked: BTreeMap<CallId, Value>,
+    rebuilt: Rebuilt,
 }
 
 impl UiEncoder {
     /// A turn without events.
     pub fn new(turn: TurnId, view: UiView, leg: Leg) -> Self {
-        let protocol = view.protocol;
         Self {
-            root: UiTurn::new(turn.clone(), protocol, false),
+            root: UiTurn::new(turn.clone(), view.protocol, false),
             family: Family::new(turn.clone()),
             turn,
-            protocol,
+            view,
             leg,
             children: BTreeMap::new(),
             callers: HashMap::new(),
@@ -110,13 +111,20 @@ impl UiEncoder {
     }
 
     fn take_below<'e>(&mut self, turn: &TurnId, event: &'e Event, chunks: &mut Vec<UiChunk<'e>>) {
-        let protocol = self.protocol;
+        let UiView {
+            protocol,
+            subagents,
+        } = self.view;
         let child = self.children.entry(turn.clone());
         let child = child.or_insert_with(|| Child::new(turn.clone(), protocol));
         child.meet(event, &self.callers, &self.writers);
         let mut own = Vec::new();
         child.turn.take(event, &mut own);
         for chunk in &own {
+            if subagents == Subagents::Messages {
+                child.rebuilt.take(chunk);
+                continue;
+            }
             child.seq += 1;
             let data = json!({
                 "messageId": child.turn.id(),
@@ -128,8 +136,13 @@ impl UiEncoder {
             chunks.push(UiChunk::SubagentChunk { data, transient });
         }
         child.ask(event, chunks);
-        if child.changes(event) {
-            chunks.push(child.part());
+        match subagents {
+            Subagents::Chunks if child.changes(event) => chunks.push(child.part(None)),
+            Subagents::Messages if child.changes(event) || child.is_news(event) => {
+                let message = child.rebuilt.show(child.turn.id(), event.at);
+                chunks.push(child.part(Some(message)));
+            }
+            Subagents::Chunks | Subagents::Messages => {}
         }
     }
 }
@@ -186,6 +199,7 @@ impl Child {
             status: "queued",
             summary: String::new(),
             asked: BTreeMap::new(),
+            rebuilt: Rebuilt::default(),
         }
     }
 
@@ -308,13 +322,25 @@ impl Child {
         self.status != before
     }
 
-    fn part(&self) -> UiChunk<'static> {
+    /// Whether its message has to be shown again.
+    fn is_news(&self, event: &Event) -> bool {
+        match event.kind {
+            Kind::CallClosed { .. } | Kind::TurnFinished { .. } => true,
+            Kind::Delta { .. } => self.rebuilt.has_grown(event.at),
+            _ => false,
+        }
+    }
+
+    fn part(&self, message: Option<Value>) -> UiChunk<'static> {
         let mut data = Map::new();
         data.insert("messageId".into(), self.turn.id().into());
         data.insert("agent".into(), self.turn.about().clone().into());
         data.insert("status".into(), self.status.into());
         data.insert("summary".into(), self.summary.as_str().into());
         data.insert("usage".into(), self.turn.usage());
+        if let Some(message) = message {
+            data.insert("message".into(), message);
+        }
         UiChunk::Subagent {
             id: self.turn.id().to_owned(),
             data: data.into(),

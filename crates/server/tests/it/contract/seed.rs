@@ -119,6 +119,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/backup",
         "api/blobs",
         "api/calls",
+        "api/chat",
         "api/damage",
         "api/models",
         "api/recovery",

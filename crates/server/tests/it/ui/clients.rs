@@ -99,7 +99,7 @@ async fn send(app: &App, path: &str, body: Value) {
     assert_eq!(answer.status, 200, "{}", answer.body);
 }
 
-// proves UI-1, UI-3, UI-4, UI-5, UI-6, UI-7, UI-9, UI-12
+// proves UI-1, UI-3, UI-4, UI-5, UI-6, UI-7, UI-9, UI-12, UI-13
 #[tokio::test]
 async fn needs_npm_unmodified_clients_go_through_every_scene() {
     let app = AppBuilder::new()
