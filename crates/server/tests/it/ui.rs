@@ -224,6 +224,7 @@ async fn an_answer_goes_on_after_a_restart_and_is_read_again_from_its_start() {
         .cut_after(2, Ending::Reset);
     let slow = Gate::new("slow");
     let app = supervised()
+        .with(|config| config.settings.retry.count = 1)
         .start([cut, write(), say("it is all done").hold_after(2, &slow)])
         .await;
     let first = say_to(&app, "c", user("m1", "write")).await;
