@@ -117,6 +117,9 @@ pub struct Route {
     pub more_body_bytes: usize,
     /// How many bytes of a body these may be.
     pub more_in_body: fn(&[u8]) -> usize,
+    /// How many bytes of a longer body are kept at most, if all but the last of its messages are passed
+    /// over; 0 if all of it is kept.
+    pub kept_body_bytes: usize,
     /// Whether a ticket lets a `GET` of it in, as a browser needs for what it cannot give a header.
     pub takes_tickets: bool,
 }
@@ -268,6 +271,7 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
             response: SchemaGenerator::subschema_for::<A>,
             more_body_bytes: 0,
             more_in_body: |_| 0,
+            kept_body_bytes: 0,
             takes_tickets: false,
         };
         Self {
@@ -297,6 +301,12 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
     ) -> Self {
         self.route.more_body_bytes = more_bytes;
         self.route.more_in_body = in_body;
+        self
+    }
+
+    /// The same with bodies of which so many bytes are kept, at most.
+    pub(crate) fn with_kept_body(mut self, bytes: usize) -> Self {
+        self.route.kept_body_bytes = bytes;
         self
     }
 

@@ -334,11 +334,17 @@ async fn read_body(
             shared.long_bodies.acquire().await.ok()
         };
         let limited = http_body_util::Limited::new(body, max);
-        http_body_util::BodyExt::collect(limited).await
+        match route.kept_body_bytes {
+            0 => {
+                let whole = http_body_util::BodyExt::collect(limited).await?;
+                Ok(Some(whole.to_bytes()))
+            }
+            kept => skim(limited, usual + kept).await,
+        }
     };
     match tokio::time::timeout(shared.slow_client, read).await {
-        Ok(Ok(body)) => {
-            let body = body.to_bytes();
+        Ok(Ok(None)) => Err(above(usual)),
+        Ok(Ok(Some(body))) => {
             if body.len() > usual && body.len() - (route.more_in_body)(&body) > usual {
                 return Err(above(usual));
             }
@@ -354,6 +360,23 @@ async fn read_body(
             locale::request::body_late(),
         )),
     }
+}
+
+/// Reads a post in pieces, and keeps its last message alone; `None` if that is too long.
+async fn skim(
+    mut body: http_body_util::Limited<Body>,
+    most: usize,
+) -> Result<Option<bytes::Bytes>, axum::BoxError> {
+    let mut skimmer = samovar_wire::ui::Skimmer::default();
+    while let Some(frame) = http_body_util::BodyExt::frame(&mut body).await {
+        if let Ok(piece) = frame?.into_data() {
+            skimmer.push(&piece);
+        }
+        if skimmer.len() > most {
+            return Ok(None);
+        }
+    }
+    Ok(Some(skimmer.finish().into()))
 }
 
 /// Letters by which a mistyped path may differ from the one that is meant.

@@ -10,7 +10,8 @@ use samovar_core::{Accepted, Action, Code, Command, Error, SessionId};
 use samovar_engine::Engine;
 use samovar_locale as locale;
 use samovar_wire::agent::{
-    Attachment, CancelParams, CancelResult, CreateSessionParams, SendMessageParams,
+    Attachment, CancelParams, CancelResult, CreateSessionParams, MAX_ATTACHMENTS_BYTES,
+    SendMessageParams,
 };
 use samovar_wire::params;
 use samovar_wire::ui::{
@@ -38,7 +39,8 @@ pub(crate) fn routes() -> Vec<Endpoint> {
             "Takes the last message of a client of the AI SDK, and streams what follows.",
             post,
         )
-        .with_longer_bodies(MAX_POST_BYTES, <[u8]>::len),
+        .with_longer_bodies(MAX_POST_BYTES, UiPost::longer_bytes_in)
+        .with_kept_body(MAX_ATTACHMENTS_BYTES),
         Endpoint::following::<_, UiChunk<'_>, _>(
             at("/{id}/stream"),
             "Streams the running turn from its start; answers 204 if none runs.",

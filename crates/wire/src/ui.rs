@@ -11,6 +11,7 @@ mod history;
 mod parts;
 mod post;
 mod rebuilt;
+mod skim;
 mod turn;
 mod view;
 
@@ -18,6 +19,7 @@ pub use chunk::{UiChunk, UiFinishReason};
 pub use encoder::{Leg, UiEncoder};
 pub use history::ui_messages;
 pub use post::{ApprovalResponse, MAX_POST_BYTES, PostBody, Posted, ToolAnswer, UiPost};
+pub use skim::Skimmer;
 pub use view::{Protocol, Subagents, UiMessagesParams, UiStreamParams, UiView};
 
 /// The path of the routes: `/api/chat`.

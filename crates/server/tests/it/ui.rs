@@ -339,6 +339,30 @@ async fn nothing_is_written_anew_while_a_turn_runs() {
     assert_eq!(app.ok("listSessions", json!({})).await["totalCount"], 1);
 }
 
+// proves UI-1
+#[tokio::test]
+async fn a_long_history_is_passed_over_and_costs_what_its_last_message_costs() {
+    let app = quiet().start([say("heard").forever()]).await;
+    let mut history: Vec<_> = (0..31)
+        .map(|at| user(&format!("old{at}"), &"x".repeat(1 << 20)))
+        .collect();
+    history.push(user("m1", "what counts"));
+    let body = json!({"id": "c", "messages": history});
+    let answer = frames(post_as(&app, "", &body).await).await;
+    assert_eq!(answer.last().unwrap()["finishReason"], "stop");
+    let kept = app.ok("getMessages", json!({"sessionId": "c"})).await;
+    assert_eq!(kept[0]["content"], "what counts");
+    assert_eq!(kept.as_array().unwrap().len(), 2);
+    // A longer one is refused, and so is a text that is too long for any other request.
+    let more = (0..3).map(|at| user(&format!("more{at}"), &"x".repeat(1 << 20)));
+    let more: Vec<_> = history.into_iter().chain(more).collect();
+    let long = user("m2", &"x".repeat(2 << 20));
+    for messages in [json!(more), json!([long])] {
+        let body = json!({"id": "c", "messages": messages});
+        assert_eq!(post_as(&app, "", &body).await.status(), 413);
+    }
+}
+
 fn write() -> Reply {
     call("write_file", json!({"path": "a.txt", "content": "x"}))
 }

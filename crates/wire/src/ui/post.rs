@@ -150,6 +150,27 @@ struct UiMessage {
 }
 
 impl UiPost {
+    /// How many bytes of a post may be longer than those of other requests: its images, and all of the
+    /// assistant's message, of which answers alone are kept.
+    pub fn longer_bytes_in(body: &[u8]) -> usize {
+        #[derive(Deserialize)]
+        struct Posted<'a> {
+            #[serde(borrow, default)]
+            messages: Option<Last<'a>>,
+            #[serde(borrow, default)]
+            message: Option<&'a RawValue>,
+        }
+        let Ok(Posted { messages, message }) = serde_json::from_slice(body) else {
+            return 0;
+        };
+        let last = message.or(messages.and_then(|list| list.0));
+        let last: Option<UiMessage> = last.and_then(|last| serde_json::from_str(last.get()).ok());
+        last.map_or(0, |last| match last.role.as_str() {
+            "assistant" => body.len(),
+            _ => last.parts.iter().map(image_bytes).sum(),
+        })
+    }
+
     /// Reads the body of a post.
     ///
     /// # Errors
@@ -265,6 +286,13 @@ fn said(parts: &[Map<String, Value>]) -> Result<Map<String, Value>, Error> {
         said.insert("attachments".into(), attachments.into());
     }
     Ok(said)
+}
+
+/// The bytes of the image that a part is.
+fn image_bytes(part: &Map<String, Value>) -> usize {
+    let url = part.get("url").and_then(Value::as_str);
+    let url = url.filter(|url| url.starts_with("data:"));
+    url.map_or(0, str::len)
 }
 
 /// What a client answers to calls. A part that is no answer is none of the server's business: the
