@@ -253,7 +253,7 @@ async fn resume_message(call: Call, params: ResumeParams) -> Result<Response<Bod
     let by_header = Cursor::read(call.last_event_id.as_deref(), None);
     match (resumed.await?, cursor) {
         (Some(resumption), _) if playback::has_all(&resumption, by_header) => {
-            Ok(playback::nothing_more())
+            Ok(stream::nothing_more())
         }
         (Some(resumption), _) => {
             let settings = settings(&call, profile, approvals);

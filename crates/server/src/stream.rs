@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Response, header};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
 use futures_util::stream;
 use samovar_core::{Broken, Code, Error};
@@ -59,6 +59,13 @@ pub(crate) fn response(
         Some((Ok::<_, Infallible>(chunk), (reading, pings)))
     });
     with_headers(Body::from_stream(chunks))
+}
+
+/// The answer to a reader that has everything: readers that come back after any end stop at it.
+pub(crate) fn nothing_more() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
 }
 
 /// A response that is a stream of server-sent events.

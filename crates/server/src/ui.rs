@@ -4,7 +4,7 @@ mod reading;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Response};
 use samovar_core::history::MessageQuery;
 use samovar_core::{Accepted, Action, Code, Command, Error, SessionId};
 use samovar_engine::Engine;
@@ -63,6 +63,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 }
 
 /// A refusal as a readable sentence, which clients show as it is (UI-2).
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the table calls it so")]
 fn in_words(_: &(), response: &mut Response<Body>) {
     let Some(Refused { why, code }) = response.extensions_mut().remove() else {
         return;
@@ -242,14 +243,8 @@ async fn answer(
 async fn resume(call: Call, params: UiMessagesParams) -> Result<Response<Body>, Error> {
     let view = view(&call)?;
     let engine = call.engine().await?;
-    Ok(match running(&engine, &params.id, view).await? {
-        Some(place) => shown(&call, view, place),
-        None => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            response
-        }
-    })
+    let place = running(&engine, &params.id, view).await?;
+    Ok(place.map_or_else(stream::nothing_more, |place| shown(&call, view, place)))
 }
 
 /// The turn that runs and does not wait for the client.
@@ -265,7 +260,7 @@ async fn running(
     let Some(place) = place.filter(Place::is_running) else {
         return Ok(None);
     };
-    if place.is_parked(view).await? {
+    if place.waits_for_client(view).await? {
         return Ok(None);
     }
     // What was read is read again, for the client.
@@ -307,7 +302,7 @@ async fn messages(call: Call, params: UiMessagesParams) -> Result<Vec<Value>, Er
     let asked = asked.filter(|open| open.session == session);
     let asked = asked.filter_map(|open| Some((open.call.id, open.asked?.id.clone())));
     let running = running.as_ref().map(Place::turn);
-    let mut messages = ui_messages(&rows, running, asked.collect());
+    let mut messages = ui_messages(&rows, running, asked);
     messages.reverse();
     let mut messages = fitting(messages.into_iter());
     messages.reverse();

@@ -15,7 +15,7 @@ mod skim;
 mod turn;
 mod view;
 
-pub use chunk::{UiChunk, UiFinishReason};
+pub use chunk::{AgentChunk, UiChunk, UiFinishReason};
 pub use encoder::{Leg, UiEncoder};
 pub use history::ui_messages;
 pub use post::{ApprovalResponse, MAX_POST_BYTES, PostBody, Posted, ToolAnswer, UiPost};

@@ -1,7 +1,7 @@
 //! The stream of the agent service for one reader: from the start, or from where it was (DU-7).
 
 use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::Response;
 use samovar_core::{Error, Event, Seq, SessionId, TurnId, planted};
 use samovar_engine::{Follower, ReaderPosition, ResumeFrom, Resumption};
 use samovar_wire::Spelling;
@@ -114,13 +114,6 @@ pub(crate) fn has_all(resumption: &Resumption, cursor: Cursor) -> bool {
         return false;
     };
     resumption.from == ResumeFrom::After(event) && resumption.finished == Some(event.seq)
-}
-
-/// The answer to a reader that has everything: readers that come back after any end stop at it.
-pub(crate) fn nothing_more() -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response
 }
 
 struct AgentStream {

@@ -86,7 +86,7 @@ impl Place {
     ///
     /// # Errors
     /// The log cannot be read.
-    pub(super) async fn is_parked(mut self, view: UiView) -> Result<bool, Error> {
+    pub(super) async fn waits_for_client(mut self, view: UiView) -> Result<bool, Error> {
         let mut encoder = UiEncoder::new(self.turn, view, self.leg);
         let mut out = Vec::new();
         loop {

@@ -111,9 +111,9 @@ async fn a_message_opens_a_session_and_streams_its_turn_as_one_message() {
     let metadata = &frames[0]["messageMetadata"];
     assert_eq!(metadata["agent"]["displayName"], "Master");
     assert_eq!(metadata["turnId"], frames[0]["messageId"]);
-    let last = frames.last().unwrap();
-    assert_eq!(last["finishReason"], "stop");
-    assert!(last["messageMetadata"]["usage"]["output"].is_u64());
+    let end = frames.last().unwrap();
+    assert_eq!(end["finishReason"], "stop");
+    assert!(end["messageMetadata"]["usage"]["output"].is_u64());
 
     let kept = messages(&app, "c").await;
     assert_eq!(kept[0]["id"], "m1");

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use samovar_core::FinishReason;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// One chunk. What is of Samovar alone is metadata or a data part.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -115,8 +115,8 @@ pub enum UiChunk<'a> {
     /// A called agent's own chunk (UI-5).
     #[serde(rename = "data-subagent-chunk")]
     SubagentChunk {
-        /// `{messageId, agent, seq, chunk}`.
-        data: Value,
+        /// Whose chunk it is, and the chunk.
+        data: AgentChunk<'a>,
         /// Always true.
         transient: bool,
     },
@@ -192,6 +192,20 @@ pub enum UiChunk<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         message_metadata: Option<Value>,
     },
+}
+
+/// A chunk of a called agent's message.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentChunk<'a> {
+    /// The agent's message.
+    pub message_id: &'a str,
+    /// The agent, as its messages say.
+    pub agent: &'a Map<String, Value>,
+    /// The number of the chunk in that message, from 1.
+    pub seq: u64,
+    /// The chunk.
+    pub chunk: &'a UiChunk<'a>,
 }
 
 /// Why a message ended, in words that every version takes.

@@ -9,7 +9,7 @@ use samovar_core::{
 use samovar_locale as locale;
 use serde_json::{Map, Value, json};
 
-use super::chunk::UiChunk;
+use super::chunk::{AgentChunk, UiChunk};
 use super::rebuilt::Rebuilt;
 use super::turn::UiTurn;
 use super::view::{Protocol, Subagents, UiView};
@@ -80,16 +80,17 @@ impl UiEncoder {
         self.root.is_parked()
     }
 
-    fn write(&mut self, at: Seq, chunks: &[UiChunk<'_>], out: &mut Vec<u8>) {
+    /// Keeps what was appended for an event, unless an earlier leg has it.
+    fn write(&mut self, at: Seq, begun: usize, out: &mut Vec<u8>) {
         if at <= self.leg.after {
+            out.truncate(begun);
             return;
         }
-        if !self.is_begun && !chunks.is_empty() {
+        if !self.is_begun && out.len() > begun {
             self.is_begun = true;
+            let own = out.split_off(begun);
             sse::frame(None, &self.root.begins_again(), out);
-        }
-        for chunk in chunks {
-            sse::frame(None, chunk, out);
+            out.extend(own);
         }
         if self.is_over {
             sse::done(None, out);
@@ -110,7 +111,7 @@ impl UiEncoder {
         }
     }
 
-    fn take_below<'e>(&mut self, turn: &TurnId, event: &'e Event, chunks: &mut Vec<UiChunk<'e>>) {
+    fn take_below(&mut self, turn: &TurnId, event: &Event, out: &mut Vec<u8>) {
         let UiView {
             protocol,
             subagents,
@@ -126,16 +127,17 @@ impl UiEncoder {
                 continue;
             }
             child.seq += 1;
-            let data = json!({
-                "messageId": child.turn.id(),
-                "agent": child.turn.about(),
-                "seq": child.seq,
-                "chunk": chunk,
-            });
+            let data = AgentChunk {
+                message_id: child.turn.id(),
+                agent: child.turn.about(),
+                seq: child.seq,
+                chunk,
+            };
             let transient = true;
-            chunks.push(UiChunk::SubagentChunk { data, transient });
+            sse::frame(None, &UiChunk::SubagentChunk { data, transient }, out);
         }
-        child.ask(event, chunks);
+        let mut chunks = Vec::new();
+        child.ask(event, &mut chunks);
         match subagents {
             Subagents::Chunks if child.changes(event) => chunks.push(child.part(None)),
             Subagents::Messages if child.changes(event) || child.is_news(event) => {
@@ -144,6 +146,13 @@ impl UiEncoder {
             }
             Subagents::Chunks | Subagents::Messages => {}
         }
+        put(&chunks, out);
+    }
+}
+
+fn put(chunks: &[UiChunk<'_>], out: &mut Vec<u8>) {
+    for chunk in chunks {
+        sse::frame(None, chunk, out);
     }
 }
 
@@ -152,9 +161,10 @@ impl Spelling for UiEncoder {
         if self.is_over {
             return;
         }
-        let mut chunks = Vec::new();
+        let begun = out.len();
         let is_ours = self.family.admit(event);
         self.learn(event);
+        let mut chunks = Vec::new();
         match (&event.kind, &event.turn) {
             (Kind::SessionClosed, _) => {
                 let error_text = locale::session::deleted().into();
@@ -162,7 +172,7 @@ impl Spelling for UiEncoder {
                 self.is_over = true;
             }
             (_, Some(turn)) if *turn == self.turn => self.root.take(event, &mut chunks),
-            (_, Some(turn)) if is_ours => self.take_below(turn, event, &mut chunks),
+            (_, Some(turn)) if is_ours => self.take_below(turn, event, out),
             _ => {}
         }
         if !self.is_over && self.root.is_parked() {
@@ -173,7 +183,8 @@ impl Spelling for UiEncoder {
             }
         }
         self.is_over |= self.root.is_over();
-        self.write(event.seq, &chunks, out);
+        put(&chunks, out);
+        self.write(event.seq, begun, out);
     }
 
     fn abort(&mut self, error: &Error, out: &mut Vec<u8>) {
@@ -259,8 +270,11 @@ impl Child {
                 }
             }
             Kind::CallStarted {
-                call, name, closer, ..
-            } if matches!(closer, Closer::Person | Closer::Outside) => {
+                call,
+                name,
+                closer: Closer::Person | Closer::Outside,
+                ..
+            } => {
                 let input = self.turn.input(call);
                 let mut data = json!({
                     "callId": call,

@@ -16,10 +16,10 @@ use crate::agent::AgentMessage;
 pub fn ui_messages(
     rows: &[MessageRow],
     running: Option<&TurnId>,
-    asked: HashMap<CallId, ApprovalId>,
+    asked: impl IntoIterator<Item = (CallId, ApprovalId)>,
 ) -> Vec<Value> {
     let mut folded = Folded {
-        asked,
+        asked: asked.into_iter().collect(),
         ..Folded::default()
     };
     let runs = rows
@@ -120,9 +120,12 @@ impl Folded {
             metadata.insert("turnId".into(), turn.as_str().into());
         }
         metadata.insert("createdAt".into(), json!(row.message.created_at));
-        self.messages.push(json!({
-            "id": id, "role": role, "parts": parts, "metadata": metadata,
-        }));
+        let mut message = Map::new();
+        message.insert("id".into(), id.into());
+        message.insert("role".into(), role.into());
+        message.insert("parts".into(), parts.into());
+        message.insert("metadata".into(), metadata.into());
+        self.messages.push(message.into());
     }
 
     /// Gives a call its result.

@@ -123,11 +123,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Last<'a> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Last<'de>, A::Error> {
-                let mut last = None;
+                let mut found = None;
                 while let Some(next) = list.next_element::<&RawValue>()? {
-                    last = Some(next);
+                    found = Some(next);
                 }
-                Ok(Last(last))
+                Ok(Last(found))
             }
 
             fn visit_unit<E: de::Error>(self) -> Result<Last<'de>, E> {

@@ -27,8 +27,8 @@ impl Rebuilt {
         match chunk {
             UiChunk::Start {
                 message_metadata, ..
-            } => self.learn(message_metadata.as_ref()),
-            UiChunk::Finish {
+            }
+            | UiChunk::Finish {
                 message_metadata, ..
             } => self.learn(message_metadata.as_ref()),
             UiChunk::StartStep => self.parts.push(json!({"type": "step-start"})),

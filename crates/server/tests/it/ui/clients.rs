@@ -130,7 +130,6 @@ async fn check(app: &App, version: &str) {
     let mut child = Command::new(node)
         .arg(home.join("tests/check.mjs"))
         .args([version, &format!("http://{}", app.address()), app.token()])
-        .args(std::env::var("SCENE").ok())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
