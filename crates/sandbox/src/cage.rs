@@ -4,6 +4,7 @@ mod git_config;
 mod helper;
 mod kept;
 mod landlock;
+mod lookout;
 mod mounts;
 mod orphans;
 mod plan;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 pub use helper::be_cage_if_asked;
@@ -37,11 +38,12 @@ pub use shortage::Shortage;
 pub use toolchains::toolchain_variables;
 pub use trusted::{Moved, PutAside, put_aside_after_kill};
 
+use lookout::Lookout;
 use orphans::{Mark, Marks};
 use plan::{Plan, View};
 use starter::{Started, Starter};
 use toolchains::Secrets;
-use trusted::Trusted;
+use trusted::{RunId, Trusted};
 use view::Homes;
 
 /// How often it is looked at whether a dropped command has ended its processes itself, and how long
@@ -153,6 +155,9 @@ pub struct Finish {
 #[derive(Debug)]
 struct Made {
     of: Arc<Trusted>,
+    run: RunId,
+    /// Whether the command may write.
+    writes: bool,
     is_done: bool,
 }
 
@@ -162,17 +167,17 @@ impl Made {
         self.is_done = true;
         // What fails at its beginning may have begun.
         if matches!(ended, Ended::Failed { step, .. } if *step != Step::Begin) {
-            self.of.never_began();
+            self.of.never_began(self.run);
             return PutAside::default();
         }
-        self.of.end(stood)
+        self.of.end(self.run, stood)
     }
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
         if !self.is_done {
-            self.of.end(&[]);
+            self.of.end(self.run, &[]);
         }
     }
 }
@@ -245,9 +250,15 @@ impl Cages {
         let (made, passing) = match self.settings.level {
             Level::Namespaces if !job.writes => (None, Vec::new()),
             Level::Namespaces | Level::Landlock | Level::Off => {
-                let passing = self.trusted.begin(&view.kept)?;
+                let (run, passing) = self.trusted.begin(&view.kept, job.writes)?;
                 let of = self.trusted.clone();
-                (Some(Made { of, is_done: false }), passing)
+                let made = Made {
+                    of,
+                    run,
+                    writes: job.writes,
+                    is_done: false,
+                };
+                (Some(made), passing)
             }
         };
         let mut running = Running {
@@ -410,14 +421,22 @@ impl Running {
         let mut open = vec![Channel::Stdout, Channel::Stderr];
         let mut buffer = vec![0; READ_BYTES];
         let (mut told, mut is_over) = (Vec::new(), false);
+        let (mut lookout, mut obeyed) = (self.lookout(), None);
+        let tick = Timespec::try_from(lookout::TICK).map_err(io::Error::other)?;
         // Not until its pipes are shut: another command may hold them.
         while !is_over {
+            if let Some(name) = lookout.as_mut().and_then(Lookout::look) {
+                // Its init ends its processes.
+                let _gone = self.process.control.shutdown(Shutdown::Write);
+                (lookout, obeyed) = (None, Some(name));
+            }
             let pipes = open.iter().map(|channel| self.pipe(*channel).as_fd());
             let mut polled: Vec<PollFd<'_>> = pipes
                 .chain([self.process.control.as_fd()])
+                .chain(lookout.as_ref().and_then(Lookout::notices))
                 .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
                 .collect();
-            match poll(&mut polled, None) {
+            match poll(&mut polled, lookout.as_ref().map(|_| &tick)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -431,12 +450,16 @@ impl Running {
         }
         self.process.child.wait()?;
         let (ended, stood) = report(&told);
-        let unheard = if self.is_stopped.load(Ordering::Relaxed) {
+        let is_stopped = self.is_stopped.load(Ordering::Relaxed);
+        let unheard = if is_stopped {
             Ended::Stopped
         } else {
             Ended::Lost
         };
-        let ended = ended.unwrap_or(unheard);
+        let ended = match (ended.unwrap_or(unheard), obeyed) {
+            (Ended::Stopped, Some(name)) if !is_stopped => Ended::Obeyed(name),
+            (ended, _) => ended,
+        };
         if let (Ended::Lost, Some(mark)) = (&ended, &mut self.mark) {
             mark.stay();
         }
@@ -444,6 +467,12 @@ impl Running {
         let aside = made.map(|made| made.put_aside(&ended, &stood));
         let aside = aside.unwrap_or_default();
         Ok(Finish { ended, aside })
+    }
+
+    /// Only a command that may write is ended because of what git obeys.
+    fn lookout(&self) -> Option<Lookout> {
+        let made = self.made.as_ref().filter(|made| made.writes)?;
+        Some(Lookout::new(made.of.clone()))
     }
 
     fn pipe(&self, channel: Channel) -> &OwnedFd {

@@ -31,6 +31,8 @@ pub(super) const DEVICES: [&str; 6] = [
     "/dev/urandom",
     "/dev/tty",
 ];
+/// How often a name is tried that other programs change meanwhile.
+const ATTEMPTS: usize = 8;
 /// The folders in memory that a command may write.
 pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/dev/shm"];
 
@@ -328,6 +330,17 @@ fn pin(path: &Path) -> io::Result<()> {
 
 /// Makes a file or folder of the workspace read-only; whether it is there.
 fn keep(path: &Path) -> io::Result<bool> {
+    // Between the look and the mount it can be replaced, as git does with its own files.
+    let is_other = |error: &io::Error| {
+        let errno = Errno::from_io_error(error);
+        matches!(errno, Some(Errno::NOENT | Errno::INVAL))
+    };
+    let mut tries = (1..ATTEMPTS).map(|_| keep_now(path));
+    let kept = tries.find(|kept| !kept.as_ref().is_err_and(is_other));
+    kept.unwrap_or_else(|| keep_now(path))
+}
+
+fn keep_now(path: &Path) -> io::Result<bool> {
     let place = inside(path);
     match fs::symlink_metadata(&place) {
         Ok(found) if found.is_symlink() => return Ok(false),
@@ -335,7 +348,7 @@ fn keep(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         // Such as the `.git` of a worktree, a file which says where the rest is.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            return path.parent().map_or(Ok(false), keep);
+            return path.parent().map_or(Ok(false), keep_now);
         }
         Err(error) => return Err(error),
     }

@@ -203,6 +203,8 @@ pub enum Ended {
     /// It was ended, because this, which the server trusts, was replaced, renamed or removed from
     /// outside, so that no mount keeps it from the command any more.
     Unkept(PathBuf),
+    /// It was ended, because this was made or changed while it ran, and git runs at once what it says.
+    Obeyed(PathBuf),
     /// It was ended before it was done.
     Stopped,
     /// Its cage was killed before it said how, or processes of it do not end.

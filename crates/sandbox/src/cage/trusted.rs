@@ -10,7 +10,7 @@
 mod place;
 mod was;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -34,6 +34,10 @@ use crate::sys;
 const ATTEMPTS: usize = 8;
 /// The settings of a repository, of which some may stay, no matter who made them.
 const GIT_CONFIG: &str = ".git/config";
+/// What becomes these settings by a rename. Until then git reads nothing of it.
+const GIT_CONFIG_LOCK: &str = ".git/config.lock";
+/// The folder of the repository.
+const GIT: &str = ".git";
 /// The folder with the programs that git runs by their names.
 const GIT_HOOKS: &str = ".git/hooks";
 /// How the files are called there that git runs for nothing.
@@ -46,6 +50,15 @@ pub struct PutAside {
     pub moved: Vec<Moved>,
     /// Names that could not be given back what they had, relative to the workspace.
     pub stays: Vec<PathBuf>,
+}
+
+impl PutAside {
+    fn add(&mut self, more: &Self) {
+        self.moved.extend_from_slice(&more.moved);
+        let new = more.stays.iter().filter(|it| !self.stays.contains(it));
+        let new: Vec<_> = new.cloned().collect();
+        self.stays.extend(new);
+    }
 }
 
 /// What a command, or another program meanwhile, had made of a trusted name. Paths are relative to the
@@ -92,11 +105,23 @@ pub(super) struct Trusted {
 /// gets back, until the last has ended.
 #[derive(Debug, Default)]
 struct Shared {
-    running: usize,
+    running: BTreeMap<RunId, Run>,
+    next: RunId,
     names: Vec<Name>,
     /// Whether a name has not got back what it had.
     is_owing: bool,
     is_noted: bool,
+}
+
+/// The number of a command that runs.
+pub(super) type RunId = u64;
+
+/// A command that runs.
+#[derive(Debug)]
+struct Run {
+    writes: bool,
+    /// What was put aside at the ends of others since it began: it may be this command's.
+    aside: PutAside,
 }
 
 impl Trusted {
@@ -110,11 +135,15 @@ impl Trusted {
         })
     }
 
-    /// Looks at the names. Called before each command; returns those that had nothing when the first of
-    /// the commands that run now began.
-    pub(super) fn begin(&self, kept: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    /// Looks at the names. Called before each command; returns its number, and the names that had nothing
+    /// when the first of the commands that run now began.
+    pub(super) fn begin(
+        &self,
+        kept: &[PathBuf],
+        writes: bool,
+    ) -> io::Result<(RunId, Vec<PathBuf>)> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = shared.running == 0 && !shared.is_owing;
+        let is_first = shared.running.is_empty() && !shared.is_owing;
         let mut names = if is_first {
             Vec::new()
         } else {
@@ -132,14 +161,18 @@ impl Trusted {
             shared.is_noted = false;
         }
         self.write_note(&mut shared)?;
-        shared.running += 1;
+        let id = shared.next;
+        shared.next += 1;
+        let aside = PutAside::default();
+        shared.running.insert(id, Run { writes, aside });
         let missing = shared.names.iter().filter(|it| it.was == Was::Missing);
         let missing: HashSet<_> = missing.map(|it| it.path.as_path()).collect();
         let inside = |path: &Path| {
             path.strip_prefix(&self.workspace)
                 .is_ok_and(|it| missing.contains(it))
         };
-        Ok(kept.iter().filter(|it| inside(it)).cloned().collect())
+        let missing = kept.iter().filter(|it| inside(it)).cloned().collect();
+        Ok((id, missing))
     }
 
     /// What the names had stays on disk; that commands run is noted while they do.
@@ -156,30 +189,57 @@ impl Trusted {
         fs::write(note, "")
     }
 
+    /// A name by which git runs at once more than before commands began, and which no mount keeps from
+    /// them. Called while a command runs that may write.
+    pub(super) fn obeyed(&self) -> Option<PathBuf> {
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_open = |it: &&Name| {
+            self.level != Level::Namespaces || matches!(it.was, Was::Missing | Was::Link(_))
+        };
+        let mut open = shared.names.iter().filter(is_open);
+        open.find_map(|it| it.obeyed(&self.root))
+    }
+
+    pub(super) fn root(&self) -> &OwnedFd {
+        &self.root
+    }
+
     /// Puts aside what is not the person's. Called after each command, with the names on which its
-    /// mounts stood until it had ended.
-    pub(super) fn end(&self, stood: &[PathBuf]) -> PutAside {
+    /// mounts stood until it had ended. Returns what was put aside while it ran: nothing tells its maker
+    /// from the other commands that could write.
+    pub(super) fn end(&self, id: RunId, stood: &[PathBuf]) -> PutAside {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let aside = put_aside(&self.root, &shared.names, Stood::On(stood));
-        self.leave(&mut shared, !aside.stays.is_empty());
-        aside
+        let Some(mut run) = shared.running.remove(&id) else {
+            return PutAside::default();
+        };
+        let has_writers = shared.running.values().any(|it| it.writes);
+        if has_writers && !run.writes {
+            return run.aside;
+        }
+        // While others run, their git may be about to rename its file.
+        let is_settled = |it: &&Name| !(has_writers && it.path.ends_with(GIT_CONFIG_LOCK));
+        let names = shared.names.iter().filter(is_settled);
+        let found = put_aside(&self.root, names, Stood::On(stood));
+        for other in shared.running.values_mut().filter(|it| it.writes) {
+            other.aside.add(&found);
+        }
+        run.aside.add(&found);
+        shared.is_owing = !found.stays.is_empty();
+        self.leave(&shared);
+        run.aside
     }
 
     /// The same for a command that did not begin.
-    pub(super) fn never_began(&self) {
+    pub(super) fn never_began(&self, id: RunId) {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_owing = shared.is_owing;
-        self.leave(&mut shared, is_owing);
+        shared.running.remove(&id);
+        self.leave(&shared);
     }
 
-    fn leave(&self, shared: &mut Shared, is_owing: bool) {
-        shared.is_owing = is_owing;
-        shared.running = shared.running.saturating_sub(1);
-        if let Some(note) = self
-            .note
-            .as_ref()
-            .filter(|_| shared.running == 0 && !is_owing)
-        {
+    /// Without commands that run there is nothing to note.
+    fn leave(&self, shared: &Shared) {
+        let is_over = shared.running.is_empty() && !shared.is_owing;
+        if let Some(note) = self.note.as_ref().filter(|_| is_over) {
             // A note that stays is read at the next start, which finds nothing to put aside.
             let _stays = fs::remove_file(note);
         }
@@ -232,7 +292,11 @@ fn open(workspace: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(workspace, flags, Mode::empty())?)
 }
 
-fn put_aside(root: &OwnedFd, names: &[Name], stood: Stood<'_>) -> PutAside {
+fn put_aside<'a>(
+    root: &OwnedFd,
+    names: impl IntoIterator<Item = &'a Name>,
+    stood: Stood<'_>,
+) -> PutAside {
     let mut all = PutAside::default();
     for name in names {
         let mut tries = (0..ATTEMPTS).map(|_| name.settle(root, stood));
@@ -306,6 +370,17 @@ impl Name {
         }))
     }
 
+    /// What git finds there and obeys at once, if that is more than before.
+    fn obeyed(&self, root: &OwnedFd) -> Option<PathBuf> {
+        if !self.path.starts_with(GIT) || self.path.ends_with(GIT_CONFIG_LOCK) {
+            return None;
+        }
+        let place = Place::of(root, &self.path).ok().filter(|it| it.is_there)?;
+        let is_known = place.path == self.path
+            && (self.was.is_same(&place.dir, place.name().ok()?) || self.is_harmless(&place));
+        (!is_known).then_some(place.path)
+    }
+
     /// Renames what is there; its new place. What a command made of nothing, and what cannot be renamed,
     /// is removed.
     fn move_aside(&self, place: &Place) -> rustix::io::Result<PathBuf> {
@@ -354,7 +429,9 @@ impl Name {
                 _ => None,
             };
             let new = was::text_of(&place.dir, name);
-            let new = new.ok().filter(|(stat, _)| sys::links(stat) == 1);
+            // One without a name is being replaced by a program that runs, after whose end it is judged
+            // again; the kernel takes milliseconds for that where another command has a mount on it.
+            let new = new.ok().filter(|(stat, _)| sys::links(stat) <= 1);
             return old
                 .zip(new)
                 .is_some_and(|(old, (_, new))| git_config::runs_no_more(old, &new));

@@ -3,6 +3,7 @@
 mod home;
 mod limits;
 mod meanwhile;
+mod obeyed;
 mod orphans;
 mod proof;
 mod spare;

@@ -98,6 +98,7 @@ fn head(ended: &Ended, late: Option<Duration>) -> (Status, String) {
         (Ended::Memory, None) => failed("ended: it used too much memory"),
         (Ended::Processes, None) => failed("ended: it started too many processes"),
         (Ended::Unkept(name), None) => failed(&locale::exec::unkept(name.display())),
+        (Ended::Obeyed(name), None) => failed(&locale::exec::obeyed(name.display())),
         (Ended::Stopped, None) => {
             let why = "ended, because it was cancelled";
             (Status::Cancelled, why.to_owned())

@@ -13,7 +13,7 @@ const KEPT: [&str; 6] = [
     ".git/hooks",
     ".git/commondir",
 ];
-const LEVELS: [Level; 3] = [Level::Namespaces, Level::Landlock, Level::Off];
+pub(super) const LEVELS: [Level; 3] = [Level::Namespaces, Level::Landlock, Level::Off];
 /// A repository of the person.
 const BEFORE: &str = "git init -q . && rm -rf .git/hooks && mkdir .git/hooks skills && \
     echo old > AGENTS.md && echo old > skills/a && echo old > .git/hooks/pre-push && \
@@ -25,7 +25,7 @@ const ATTACK: &str = "\
     .git/hooks/pre-push; do if test -e $name; then evil $name; fi; done; done 2>/dev/null";
 
 impl Machine {
-    fn guarding(&self, level: Level) -> CageSettings {
+    pub(super) fn guarding(&self, level: Level) -> CageSettings {
         CageSettings {
             kept: KEPT.map(PathBuf::from).to_vec(),
             note: Some(self.all.path().join("note")),
@@ -33,7 +33,7 @@ impl Machine {
         }
     }
 
-    fn person(&self, does: &str) {
+    pub(super) fn person(&self, does: &str) {
         let mut shell = Command::new("bash");
         let config = self.outside.join("none");
         shell.args(["-c", does]).current_dir(&self.workspace);
@@ -232,7 +232,10 @@ fn what_another_command_makes_and_loses_ends_no_command() {
         let aside = maker.watch(|_, _| {}).unwrap().aside;
         assert_eq!(aside.moved[0].name, Path::new(name));
         let finish = other.watch(|_, _| {}).unwrap();
-        assert_eq!(finish.ended, Ended::Exited(0), "{name}");
+        // It makes the name itself at last, and may be gone when that is seen.
+        let made = (name == ".git/commondir").then(|| Ended::Obeyed(name.into()));
+        let is_own = Some(&finish.ended) == made.as_ref();
+        assert!(is_own || finish.ended == Ended::Exited(0), "{name}");
         machine.person(&format!("test ! -e {name}"));
         assert!(!machine.all.path().join("note").exists(), "{name}");
     }

@@ -123,7 +123,7 @@ impl Storm<'_> {
     fn look(&self, finish: &Finish, (place, number): (&str, &str), tally: &mut Tally) {
         let known = matches!(
             finish.ended,
-            Ended::Exited(_) | Ended::Unkept(_) | Ended::Signalled(_)
+            Ended::Exited(_) | Ended::Unkept(_) | Ended::Obeyed(_) | Ended::Signalled(_)
         );
         let wrong = || format!("{number} {place}: {finish:?}");
         for name in KEPT {

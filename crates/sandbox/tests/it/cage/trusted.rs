@@ -76,7 +76,7 @@ const ROWS: [(&str, &str, &str); 11] = [
     ),
     (
         "mkdir real && ln -s real .git",
-        "rm .git && mkdir .git && touch .git/config",
+        "mkdir new && touch new/config && rm .git && mv new .git",
         "test \"$(readlink .git)\" = real && test -e .git.from-exec-*/config",
     ),
     (

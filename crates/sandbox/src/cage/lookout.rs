@@ -1,0 +1,94 @@
+//! The look at what git obeys, from outside the cage and while a command runs.
+//!
+//! The person's own git runs what these names say without waiting for the command's end, and no mount keeps
+//! a name that is missing.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+
+use super::trusted::Trusted;
+use crate::sys;
+
+/// How often it looks without a notice: a network disk gives none, nor does a mapped file.
+pub(super) const TICK: Duration = Duration::from_millis(50);
+/// Bytes of notices that are taken in at once.
+const NOTICES: usize = 4096;
+
+/// Looks at what git obeys.
+pub(super) struct Lookout {
+    trusted: Arc<Trusted>,
+    /// Gives notices of changes; `None` where the system gives no more of them.
+    inotify: Option<OwnedFd>,
+    last: Option<Instant>,
+}
+
+impl Lookout {
+    pub(super) fn new(trusted: Arc<Trusted>) -> Self {
+        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
+        Self {
+            trusted,
+            inotify,
+            last: None,
+        }
+    }
+
+    /// What is polled for input.
+    pub(super) fn notices(&self) -> Option<BorrowedFd<'_>> {
+        self.inotify.as_ref().map(AsFd::as_fd)
+    }
+
+    /// A name for which the command is to be ended. Looks only after a notice, and at each tick.
+    pub(super) fn look(&mut self) -> Option<PathBuf> {
+        let now = now();
+        let is_early = |last| now.duration_since(last) < TICK;
+        if !self.is_told() && self.last.is_some_and(is_early) {
+            return None;
+        }
+        self.last = Some(now);
+        // Before the look, so that nothing changes unseen after it.
+        self.listen();
+        self.trusted.obeyed()
+    }
+
+    /// Asks for notices of the folders that are there now.
+    fn listen(&self) {
+        let Some(inotify) = &self.inotify else {
+            return;
+        };
+        let made = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
+        let changed = made | WatchFlags::MODIFY | WatchFlags::ATTRIB;
+        for (folder, of_what) in [(".", made), (".git", changed), (".git/hooks", changed)] {
+            if let Ok(held) = sys::open_beneath(self.trusted.root(), folder, sys::STAND) {
+                let path = format!("/proc/self/fd/{}", held.as_raw_fd());
+                // The ticks do without.
+                let _none = inotify::add_watch(inotify, path, of_what);
+            }
+        }
+    }
+
+    /// Takes in all notices; whether there were any.
+    fn is_told(&self) -> bool {
+        let Some(inotify) = &self.inotify else {
+            return false;
+        };
+        let mut buffer = [MaybeUninit::uninit(); NOTICES];
+        let mut is_told = false;
+        while rustix::io::read(inotify, &mut buffer).is_ok_and(|(read, _)| !read.is_empty()) {
+            is_told = true;
+        }
+        is_told
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it is the time between two looks, of which no one is told"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
