@@ -15,6 +15,8 @@ const ENDINGS_OF_FILES: &[&str] = &[
 const ENDS: &[char] = &['"', '<', '>', '`', '{', '}', '|', '\\', '^'];
 /// Ends that one address in a text may have, at most.
 const MAX_ENDS: usize = 8;
+/// What is between two links of Markdown that have no space between them, and in a link of an image.
+const BETWEEN_LINKS: [&str; 2] = [")[", "]("];
 /// What ends a sentence or a bracket, and seldom an address.
 const CLOSERS: &[char] = &['.', ',', ';', ':', '!', '?', ')', ']', '*', '_', '\''];
 
@@ -54,7 +56,10 @@ pub(super) fn written_out(text: &str) -> impl Iterator<Item = Key> {
             scheme(&word[1..]).filter(|at| word[..=*at].ends_with([',', ';', '(', '[', ')', '\'']));
         let word = next.map_or(word, |at| &word[..=at]);
         rest = &rest[begin + word.len()..];
-        Some(word)
+        let ends = BETWEEN_LINKS
+            .iter()
+            .filter_map(|between| word.find(between));
+        Some(ends.min().map_or(word, |end| &word[..end]))
     });
     words.flat_map(|word| ends(word).filter_map(key))
 }

@@ -130,7 +130,8 @@ fn a_page_links_to_what_stands_in_its_text_and_so_many_links_are_followed_in_a_t
         .map(|at| format!("https://b.example/{at}"))
         .collect();
     let text = format!(
-        "see [b](https://b.example/x?y=1 \"b\") or {} and c.example",
+        "see [b](https://b.example/x?y=1 \"b\") or [![](https://i.example/1)](https://b.example/a)\
+         [b](https://b.example/b_(b))[c](https://b.example/c) or {} and c.example",
         links.join(" ")
     );
     taint.read(OutsideText::Page, &page(&text));
@@ -140,7 +141,15 @@ fn a_page_links_to_what_stands_in_its_text_and_so_many_links_are_followed_in_a_t
     );
     taint.read(OutsideText::Plain, &page("https://plain.example/"));
     let standing = |address: &str| taint.standing(address);
-    assert_eq!(standing("https://b.example/x?y=1"), Standing::Linked);
+    for linked in [
+        "https://b.example/x?y=1",
+        "https://i.example/1",
+        "https://b.example/a",
+        "https://b.example/b_(b)",
+        "https://b.example/c",
+    ] {
+        assert_eq!(standing(linked), Standing::Linked, "{linked}");
+    }
     for unknown in [
         "https://b.example/x?y=12",
         "https://b.example/",
