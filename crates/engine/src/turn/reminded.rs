@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use samovar_core::audit::PUT_ASIDE;
 use samovar_core::message::Reminder;
 use samovar_core::provider::is_cut;
 use samovar_core::{Effect, FinishReason, Limits, Message, Outcome, Reminders, Status, ToolCall};
@@ -69,7 +70,7 @@ impl Reminded {
         self.has_acted |= if call.name == delegation::DELEGATE {
             delegation::has_acted(outcome)
         } else {
-            outcome.status == Status::Done && !reads
+            !reads && (outcome.status == Status::Done || has_changed_files(outcome))
         };
         let round = &mut self.round;
         match outcome.status {
@@ -163,6 +164,17 @@ impl Reminded {
             }
         }
     }
+}
+
+/// Whether a command changed files, or may have, before it was ended.
+fn has_changed_files(outcome: &Outcome) -> bool {
+    let Some(data) = &outcome.data else {
+        return false;
+    };
+    let lists = |name: &str| data[name].as_array().is_some_and(|list| !list.is_empty());
+    let is_unrecorded =
+        data.get("exitCode").is_some() && data.get("changed").is_none() && data["readOnly"] != true;
+    lists("changed") || lists(PUT_ASIDE) || is_unrecorded
 }
 
 /// What makes two failing calls equal: tool, arguments and words.

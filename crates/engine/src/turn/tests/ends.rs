@@ -18,6 +18,11 @@ impl Closing {
             "unfit" => ("look", None, Outcome::correctable("path is missing")),
             "wrote" => ("write", Some(Effect::Verifiable), Outcome::done("hm")),
             "broke" => ("write", Some(Effect::Verifiable), Outcome::failed("hm")),
+            "ended" => ended(json!({"exitCode": null, "changed": []})),
+            "ended-changed" => ended(json!({"exitCode": null, "changed": [{"path": "a"}]})),
+            "ended-aside" => ended(json!({"exitCode": null, "changed": [], "putAside": ["a"]})),
+            "ended-unrecorded" => ended(json!({"exitCode": null})),
+            "ended-reading" => ended(json!({"exitCode": null, "readOnly": true})),
             "unmatched" => {
                 let why = "old is not there; copy it";
                 ("write", Some(Effect::Verifiable), Outcome::correctable(why))
@@ -45,6 +50,11 @@ impl Closing {
             outcome,
         })
     }
+}
+
+fn ended(data: serde_json::Value) -> (&'static str, Option<Effect>, Outcome) {
+    let outcome = Outcome::failed("ended").with_data(data);
+    ("exec", Some(Effect::Unsafe), outcome)
 }
 
 fn child(status: Status, data: serde_json::Value) -> (&'static str, Option<Effect>, Outcome) {
@@ -187,6 +197,11 @@ fn a_turn_that_answered_failed_only_if_its_last_call_was_to_change_something_and
         ("broke wrote stop", "stop"),
         ("wrote broke stop", "stop"),
         ("broke+wrote stop", "stop"),
+        ("ended stop", "failed_call"),
+        ("ended-reading stop", "failed_call"),
+        ("ended-changed stop", "stop"),
+        ("ended-aside stop", "stop"),
+        ("ended-unrecorded stop", "stop"),
         ("child stop", "stop"),
         ("child broke stop", "failed_call"),
         ("child-wrote broke stop", "stop"),
