@@ -34,7 +34,7 @@ pub(super) const TOOLCHAINS: [Toolchain; 12] = [
     toolchain([
         "CARGO_HOME",
         ".cargo",
-        "bin registry",
+        "bin registry/src",
         "",
         "git/db/* git/checkouts/*/*/.git git/checkouts/*/*/.git/modules/* registry/index/*/.git",
     ]),
