@@ -44,6 +44,8 @@ impl FileTool for WriteFile {
         caller.check(before.as_deref())?;
         // A person who allowed the call saw what it removes.
         if let (Some(before), None) = (&before, &caller.approved) {
+            // Reading it would not help then.
+            workspace.jail().check_writable(&place)?;
             self.check_seen(workspace, caller, &place, before)?;
         }
         let content = self.content.as_bytes();

@@ -82,6 +82,16 @@ impl Jail {
         Ok(old.map_or(WriteResult::Created, |_| WriteResult::Replaced))
     }
 
+    /// Refuses what [`Jail::write`] refuses because of what is at `place`, and writes nothing.
+    ///
+    /// # Errors
+    /// As [`Jail::write`].
+    pub fn check_writable(&self, place: &JailPath) -> Result<(), JailError> {
+        let (folder, name) = self.admit(place)?;
+        let dir = self.descend_to_change(folder)?;
+        self.target(&dir, name, place).map(drop)
+    }
+
     /// The folder and name of a file that may be written, as far as the path alone tells.
     pub(super) fn admit<'p>(
         &self,

@@ -128,6 +128,12 @@ async fn what_the_server_trusts_can_be_read_and_not_written() {
         "skills/a.md",
     ];
     for path in spellings {
+        // Also before it was read.
+        let args = json!({ "path": path, "content": "port = 2" });
+        let why = yard.refusal("write_file", args).await;
+        assert!(why.contains("is protected and no tool"), "{path}: {why}");
+    }
+    for path in spellings {
         let text = yard.text("read_file", json!({ "path": path })).await;
         assert!(text.starts_with("     1\tport"), "{path}: {text}");
         let found = yard
