@@ -15,11 +15,12 @@ mod web;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use samovar_config::{
-    ConfigError, Flag, FolderTrust, Folders, Origin, ProviderNames, Resolved, Sources,
+    ConfigError, FILE_NAME, Flag, FolderTrust, Folders, Origin, ProviderNames, Resolved, Sources,
 };
 use samovar_core::Approval;
 use samovar_locale as text;
@@ -37,7 +38,7 @@ use crate::style;
 use crate::walk;
 
 use data_dir::DataDir;
-pub(crate) use data_dir::{LocalData, Place, real};
+pub(crate) use data_dir::{LocalData, Place, real, resolve};
 
 /// Who said which model answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,6 +252,8 @@ pub(crate) fn begin() -> Begun {
     let sources = sources(&DirArgs::default(), &ModelArgs::default());
     let keys = sources.as_ref().map(handed::keys).unwrap_or_default();
     let resolved = sources.and_then(|sources| Ok(sources.resolve()?));
+    let is_log_chosen = |it: &Resolved| it.origin("log") != Origin::Default;
+    let is_log_chosen = resolved.as_ref().is_ok_and(is_log_chosen);
     let settings = resolved
         .map(|resolved| resolved.settings)
         .unwrap_or_default();
@@ -260,13 +263,20 @@ pub(crate) fn begin() -> Begun {
         text::choose(language);
     }
     let log = EnvFilter::try_new(&settings.log).unwrap_or_else(|_| EnvFilter::new("warn"));
-    Begun { log, keys }
+    let is_log_chosen = is_log_chosen || !io::stderr().is_terminal();
+    Begun {
+        log,
+        is_log_chosen,
+        keys,
+    }
 }
 
 /// What is known before a command is.
 pub(crate) struct Begun {
     /// What is logged.
     pub(crate) log: EnvFilter,
+    /// Whether somebody reads a log: they have set what is logged, or stderr is no terminal.
+    pub(crate) is_log_chosen: bool,
     /// The variables that have keys.
     pub(crate) keys: Vec<(OsString, OsString)>,
 }
@@ -311,8 +321,7 @@ pub(crate) fn plant() -> Option<String> {
 /// A mistake in the configuration, or no data directory: exit code 3; a flag's is 2.
 pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Result<Setup, Failure> {
     let sources = sources(places, who)?;
-    data_dir::put_aside(&sources)?;
-    let resolved = sources.resolve()?;
+    let resolved = resolve(&sources)?;
     check_log(&resolved)?;
     for (name, key) in resolved.secrets() {
         handed::hide(&name, key.expose());
@@ -322,6 +331,10 @@ pub(crate) fn read(places: &DirArgs, who: &ModelArgs, local: LocalData) -> Resul
     let workspace = settings.server.workspace.clone();
     let workspace = workspace.unwrap_or_else(|| sources.here.clone());
     let data_dir = DataDir::choose(&resolved, &sources.here, &workspace, owner.as_ref(), local)?;
+    data_dir::put_aside(&data_dir.path)?;
+    if data_dir::is_file_a_commands(&sources, &data_dir.path) {
+        say(&text::config::file_of_command(FILE_NAME));
+    }
     let mut config = Config::of(settings, data_dir.path.clone(), workspace);
     let is_default_length = resolved.origin("defaults.max_tokens") == Origin::Default;
     config.settings.limits.reminders.cut_answer = is_default_length;
@@ -436,7 +449,7 @@ fn protect(config: &mut Config, resolved: &Resolved, sources: &Sources, owner: O
         standing == Some(Ownership::Ours)
     };
     config.private.extend(beside.into_iter().filter(is_ours));
-    config.guarded = vec![sources.here.join(samovar_config::FILE_NAME)];
+    config.guarded = vec![sources.here.join(FILE_NAME)];
     config.owner = owner;
 }
 

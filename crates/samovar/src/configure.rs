@@ -36,7 +36,7 @@ pub(crate) fn configure(command: Config) -> Result<Exit, Failure> {
 }
 
 fn show(who: &ModelArgs, common: &Common) -> Result<(), Failure> {
-    let resolved = config::sources(&common.places, who)?.resolve()?;
+    let resolved = config::resolve(&config::sources(&common.places, who)?)?;
     let keys: Vec<Explained> = resolved.rows().collect();
     let found = config::read(&common.places, who, LocalData::UseOnly).ok();
     output::list(common.machine.format(), "key", &keys, |keys| {
@@ -52,7 +52,7 @@ fn show(who: &ModelArgs, common: &Common) -> Result<(), Failure> {
 }
 
 fn explain(key: Option<&str>, who: &ModelArgs, common: &Common) -> Result<(), Failure> {
-    let resolved = config::sources(&common.places, who)?.resolve()?;
+    let resolved = config::resolve(&config::sources(&common.places, who)?)?;
     let found = config::read(&common.places, who, LocalData::UseOnly).ok();
     let format = common.machine.format();
     let Some(key) = key else {

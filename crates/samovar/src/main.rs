@@ -88,7 +88,14 @@ fn main() -> ExitCode {
         }
         _ => Ok(()),
     });
-    match alone.and_then(|()| start(args, begun.log)) {
+    // A person at a terminal is told in sentences what concerns them; `serve` has nothing else to show.
+    let is_log_wanted = begun.is_log_chosen || matches!(args.command, Some(Command::Serve(_)));
+    let log = if is_log_wanted {
+        begun.log
+    } else {
+        EnvFilter::new("error")
+    };
+    match alone.and_then(|()| start(args, log)) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
     }

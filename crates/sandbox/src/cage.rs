@@ -36,7 +36,7 @@ pub use orphans::{CALL_ID, end_orphans};
 pub use plan::{Ended, Home, Level, Limits, Step};
 pub use shortage::Shortage;
 pub use toolchains::toolchain_variables;
-pub use trusted::{Moved, PutAside, put_aside_after_kill};
+pub use trusted::{Moved, PutAside, may_be_a_commands, put_aside_after_kill};
 
 use lookout::Lookout;
 use orphans::{Mark, Marks};

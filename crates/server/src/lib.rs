@@ -82,7 +82,7 @@ pub use samovar_sandbox::{Foreign, Owner, Ownership, close_to_others, handover};
 pub use samovar_stores::disk::DiskSpace;
 pub use samovar_stores::{WalkReport, Walker, walk};
 pub use samovar_tools::{GitSettings, SearchService, UndoBounds, WebSearch};
-pub use shell::{not_undone, put_aside_before_reading, try_sandbox};
+pub use shell::{may_be_a_commands, not_undone, put_aside_before_reading, try_sandbox};
 
 /// The table of routes, for what documents or calls it.
 pub mod route {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_config::Sandbox;
 use samovar_sandbox::cage::{
-    CageSettings, Cages, Level, Limits, end_orphans, put_aside_after_kill,
+    self, CageSettings, Cages, Level, Limits, end_orphans, put_aside_after_kill,
 };
 use samovar_sandbox::{DirLock, LockError, SmallFiles, Survival, wait_until_free};
 use samovar_tools::{
@@ -177,11 +177,11 @@ pub(crate) fn workspace(
 }
 
 /// Waits for the commands of an earlier run to end, and puts aside what they made that is trusted by
-/// its name (DU-18).
+/// its name (DU-18). Returns these names.
 ///
 /// # Errors
 /// They do not end, or what they left cannot be looked at or put aside.
-pub(crate) fn after_others(dir: &Path) -> Result<(), OpenError> {
+pub(crate) fn after_others(dir: &Path) -> Result<Option<String>, OpenError> {
     let failed = |source| OpenError::Commands {
         dir: dir.to_owned(),
         source,
@@ -199,11 +199,13 @@ pub(crate) fn after_others(dir: &Path) -> Result<(), OpenError> {
         .map(|it| it.name.to_string_lossy())
         .collect();
     if names.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
+    let names = names.join(", ");
     let files = SmallFiles::of(dir).map_err(failed)?;
-    let written = files.write(ASIDE, names.join(", ").as_bytes(), Survival::Crash);
-    written.map_err(failed)
+    let written = files.write(ASIDE, names.as_bytes(), Survival::Crash);
+    written.map_err(failed)?;
+    Ok(Some(names))
 }
 
 /// The names of that, once the audit can have them.
@@ -218,18 +220,23 @@ pub(crate) fn forget_put_aside(files: &SmallFiles) {
     }
 }
 
-/// Does that before a configuration is read, which such a file may be. Nothing is done while a server
-/// holds the data directory, nor where none was killed with its commands.
+/// Does that before anything is read or asked about that may be such a file; returns the names. Nothing is
+/// done while a server holds the data directory, nor where none was killed with its commands.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub fn put_aside_before_reading(data_dir: &Path) -> Result<(), OpenError> {
+pub fn put_aside_before_reading(data_dir: &Path) -> Result<Option<String>, OpenError> {
     if !data_dir.join(NOTE).exists() {
-        return Ok(());
+        return Ok(None);
     }
     match DirLock::acquire(data_dir) {
         Ok(_lock) => after_others(data_dir),
         // It is of a server that runs.
-        Err(_) => Ok(()),
+        Err(_) => Ok(None),
     }
+}
+
+/// Whether a file that the server trusts may be one that a command has made which still runs.
+pub fn may_be_a_commands(data_dir: &Path, path: &Path) -> bool {
+    cage::may_be_a_commands(&data_dir.join(NOTE), path)
 }

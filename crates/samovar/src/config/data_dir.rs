@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use samovar_config::{FILE_NAME, Resolved, Sources};
 use samovar_locale as text;
-use samovar_server::{Foreign, Owner, Ownership, put_aside_before_reading};
+use samovar_server::{Foreign, Owner, Ownership, may_be_a_commands, put_aside_before_reading};
 
 use crate::exit::{Exit, Failure};
+use crate::screen::say;
 
 /// What is done where there is no `./data` yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,27 +105,48 @@ impl DataDir {
     }
 }
 
-/// Makes sure that this folder's file is not one that a command made when its server was killed.
+/// Reads everything, but this folder's file if that may be a command's: one that its server was killed with
+/// has made is put aside, one that still runs is not read.
 ///
 /// # Errors
-/// It is one and cannot be renamed.
-pub(super) fn put_aside(sources: &Sources) -> Result<(), Failure> {
-    let file = sources.here.join(FILE_NAME);
-    if file.symlink_metadata().is_err() {
-        return Ok(());
+/// A mistake in the configuration, or such a file cannot be renamed.
+pub(crate) fn resolve(sources: &Sources) -> Result<Resolved, Failure> {
+    if sources.here.join(FILE_NAME).symlink_metadata().is_err() {
+        return Ok(sources.resolve()?);
     }
     // What is wrong with the rest is told when all of it is read.
     let Ok(resolved) = sources.resolve_without_folder() else {
-        return Ok(());
+        return Ok(sources.resolve()?);
     };
     let owner = resolved.folders.state.clone().map(Owner::new);
     let (here, local) = (&sources.here, LocalData::UseOnly);
     let workspace = resolved.settings.server.workspace.as_ref();
     let workspace = workspace.unwrap_or(here);
-    match DataDir::choose(&resolved, here, workspace, owner.as_ref(), local) {
-        Ok(data_dir) => Ok(put_aside_before_reading(&data_dir.path)?),
-        Err(_) => Ok(()),
+    let Ok(data_dir) = DataDir::choose(&resolved, here, workspace, owner.as_ref(), local) else {
+        return Ok(sources.resolve()?);
+    };
+    put_aside(&data_dir.path)?;
+    if is_file_a_commands(sources, &data_dir.path) {
+        return Ok(resolved);
     }
+    Ok(sources.resolve()?)
+}
+
+/// Whether a command that still runs may have made this folder's file.
+pub(super) fn is_file_a_commands(sources: &Sources, data_dir: &Path) -> bool {
+    let file = real(&sources.here).join(FILE_NAME);
+    file.symlink_metadata().is_ok() && may_be_a_commands(data_dir, &file)
+}
+
+/// Puts aside what commands made when their server was killed, before it is read or asked about.
+///
+/// # Errors
+/// It cannot be renamed.
+pub(super) fn put_aside(data_dir: &Path) -> Result<(), Failure> {
+    if let Some(names) = put_aside_before_reading(data_dir)? {
+        say(&text::config::put_aside(names));
+    }
+    Ok(())
 }
 
 /// The canonical path of a folder; one that is not there has none.

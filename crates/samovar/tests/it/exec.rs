@@ -1,6 +1,7 @@
 //! `exec`: commands in the sandbox of a server that runs.
 
 mod environment;
+mod guarded;
 mod projects;
 mod shown;
 mod undone;
@@ -92,7 +93,17 @@ fn rows() -> Vec<Row<'static>> {
             "the change was moved to AGENTS.md.from-exec-",
         ),
         (
-            "echo x > .git/commondir; echo x > .git/config.worktree; mkdir .git/modules",
+            "echo x > .git/commondir; sleep 20",
+            json!({}),
+            "ended because .git/commondir was made",
+        ),
+        (
+            "echo x > .git/config.worktree",
+            json!({}),
+            "it is called .git/config.worktree.from-exec-",
+        ),
+        (
+            "mkdir .git/modules",
             json!({}),
             "it is called .git/modules.from-exec-",
         ),

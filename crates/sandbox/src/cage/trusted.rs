@@ -246,10 +246,26 @@ impl Trusted {
     }
 }
 
+/// The workspace, how commands are shut in, and the names, as they are kept for a note.
+type Noted = (PathBuf, Level, Vec<Name>);
+
 /// Where the list of names is kept for a note.
 fn list_of(note: &Path) -> Option<(&Path, String)> {
     let name = Path::new(note.file_name()?).with_extension("trusted");
     Some((note.parent()?, name.to_str()?.to_owned()))
+}
+
+/// Whether nothing was at a trusted path when the commands began that run now, by their note: what is there
+/// may be theirs.
+pub fn may_be_a_commands(note: &Path, path: &Path) -> bool {
+    let list = list_of(note).filter(|_| note.exists());
+    let list = list.and_then(|(folder, name)| fs::read(folder.join(name)).ok());
+    let noted = list.and_then(|list| serde_json::from_slice::<Noted>(&list).ok());
+    noted.is_some_and(|(workspace, _, names)| {
+        let missing = names.iter().filter(|it| it.was == Was::Missing);
+        let mut missing = missing.map(|it| workspace.join(&it.path));
+        missing.any(|missing| missing == path)
+    })
 }
 
 /// Puts aside what commands made that ran when a server was killed; what that was. Called before anything
@@ -268,7 +284,7 @@ pub fn put_aside_after_kill(note: &Path) -> io::Result<PutAside> {
         Some(Ok(list)) => list,
         Some(Err(_)) | None => Vec::new(),
     };
-    let noted: Option<(PathBuf, Level, Vec<Name>)> = serde_json::from_slice(&list).ok();
+    let noted: Option<Noted> = serde_json::from_slice(&list).ok();
     if let Some((workspace, level, names)) = noted
         && let Ok(root) = open(&workspace)
     {
