@@ -275,7 +275,7 @@ pub(crate) fn begin() -> Begun {
 pub(crate) struct Begun {
     /// What is logged.
     pub(crate) log: EnvFilter,
-    /// Whether somebody reads a log: they have set what is logged, or stderr is no terminal.
+    /// Whether a log is read: it is set what is logged, or stderr is no terminal.
     pub(crate) is_log_chosen: bool,
     /// The variables that have keys.
     pub(crate) keys: Vec<(OsString, OsString)>,

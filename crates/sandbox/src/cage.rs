@@ -5,6 +5,7 @@ mod helper;
 mod kept;
 mod landlock;
 mod lookout;
+mod made;
 mod mounts;
 mod orphans;
 mod plan;
@@ -39,11 +40,12 @@ pub use toolchains::toolchain_variables;
 pub use trusted::{Moved, PutAside, may_be_a_commands, put_aside_after_kill};
 
 use lookout::Lookout;
+use made::Made;
 use orphans::{Mark, Marks};
 use plan::{Plan, View};
 use starter::{Started, Starter};
 use toolchains::Secrets;
-use trusted::{RunId, Trusted};
+use trusted::Trusted;
 use view::Homes;
 
 /// How often it is looked at whether a dropped command has ended its processes itself, and how long
@@ -151,37 +153,6 @@ pub struct Finish {
     pub aside: PutAside,
 }
 
-/// Puts aside what a command made of trusted names, at the latest when it is dropped.
-#[derive(Debug)]
-struct Made {
-    of: Arc<Trusted>,
-    run: RunId,
-    /// Whether the command may write.
-    writes: bool,
-    is_done: bool,
-}
-
-impl Made {
-    /// `stood` are the names on which its mounts stood.
-    fn put_aside(mut self, ended: &Ended, stood: &[PathBuf]) -> PutAside {
-        self.is_done = true;
-        // What fails at its beginning may have begun.
-        if matches!(ended, Ended::Failed { step, .. } if *step != Step::Begin) {
-            self.of.never_began(self.run);
-            return PutAside::default();
-        }
-        self.of.end(self.run, stood)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        if !self.is_done {
-            self.of.end(self.run, &[]);
-        }
-    }
-}
-
 impl Cages {
     /// Cages for a workspace, as it and this machine's programs are now.
     ///
@@ -250,14 +221,7 @@ impl Cages {
         let (made, passing) = match self.settings.level {
             Level::Namespaces if !job.writes => (None, Vec::new()),
             Level::Namespaces | Level::Landlock | Level::Off => {
-                let (run, passing) = self.trusted.begin(&view.kept, job.writes)?;
-                let of = self.trusted.clone();
-                let made = Made {
-                    of,
-                    run,
-                    writes: job.writes,
-                    is_done: false,
-                };
+                let (made, passing) = Made::begin(&self.trusted, &view.kept, job.writes)?;
                 (Some(made), passing)
             }
         };
@@ -421,7 +385,7 @@ impl Running {
         let mut open = vec![Channel::Stdout, Channel::Stderr];
         let mut buffer = vec![0; READ_BYTES];
         let (mut told, mut is_over) = (Vec::new(), false);
-        let (mut lookout, mut obeyed) = (self.lookout(), None);
+        let (mut lookout, mut obeyed) = (self.made.as_ref().and_then(Made::lookout), None);
         let tick = Timespec::try_from(lookout::TICK).map_err(io::Error::other)?;
         // Not until its pipes are shut: another command may hold them.
         while !is_over {
@@ -467,12 +431,6 @@ impl Running {
         let aside = made.map(|made| made.put_aside(&ended, &stood));
         let aside = aside.unwrap_or_default();
         Ok(Finish { ended, aside })
-    }
-
-    /// Only a command that may write is ended because of what git obeys.
-    fn lookout(&self) -> Option<Lookout> {
-        let made = self.made.as_ref().filter(|made| made.writes)?;
-        Some(Lookout::new(made.of.clone()))
     }
 
     fn pipe(&self, channel: Channel) -> &OwnedFd {

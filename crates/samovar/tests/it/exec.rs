@@ -42,6 +42,27 @@ async fn is_provable(test: &str) -> bool {
 /// A command, further arguments, and a piece of its result.
 type Row<'a> = (&'a str, Value, &'a str);
 
+/// What git obeys, and is not there.
+fn rows_of_git() -> Vec<Row<'static>> {
+    vec![
+        (
+            "echo x > .git/commondir; sleep 20",
+            json!({}),
+            "ended because .git/commondir was made",
+        ),
+        (
+            "echo x > .git/config.worktree",
+            json!({}),
+            "it is called .git/config.worktree.from-exec-",
+        ),
+        (
+            "mkdir .git/modules",
+            json!({}),
+            "it is called .git/modules.from-exec-",
+        ),
+    ]
+}
+
 fn rows() -> Vec<Row<'static>> {
     vec![
         (
@@ -91,21 +112,6 @@ fn rows() -> Vec<Row<'static>> {
             "rm AGENTS.md && echo x > AGENTS.md",
             json!({}),
             "the change was moved to AGENTS.md.from-exec-",
-        ),
-        (
-            "echo x > .git/commondir; sleep 20",
-            json!({}),
-            "ended because .git/commondir was made",
-        ),
-        (
-            "echo x > .git/config.worktree",
-            json!({}),
-            "it is called .git/config.worktree.from-exec-",
-        ),
-        (
-            "mkdir .git/modules",
-            json!({}),
-            "it is called .git/modules.from-exec-",
         ),
         ("echo x >> .git/config", json!({}), "Read-only file system"),
         (
@@ -159,7 +165,7 @@ async fn a_command_runs_in_the_sandbox_and_the_model_reads_what_became_of_it() {
     if !is_provable("a_command_runs_in_the_sandbox_and_the_model_reads_what_became_of_it").await {
         return;
     }
-    let rows = rows();
+    let rows = [rows(), rows_of_git()].concat();
     let mut calls = call("list_dir", json!({}));
     for (command, more, _) in &rows {
         calls = calls.and_call("exec", exec(command, more));

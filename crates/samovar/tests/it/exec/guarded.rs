@@ -42,7 +42,9 @@ async fn a_file_that_a_running_command_made_configures_nothing() {
     }
     server.ok("cancel", json!({"sessionId": "s"})).await;
     stream.rest().await;
-    assert!(is_aside(&program, "samovar.toml"));
+    while !is_aside(&program, "samovar.toml") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     program.file("samovar.toml", "[");
     let said = program.run(["sessions", "list"].iter().chain(&SERVE)).await;
     assert_eq!(said.code, Some(3), "{said:?}");
