@@ -3,10 +3,11 @@
 //! The person's own git runs what these names say without waiting for the command's end, and no mount keeps
 //! a name that is missing.
 
+use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
@@ -19,20 +20,28 @@ pub(super) const TICK: Duration = Duration::from_millis(50);
 /// Bytes of notices that are taken in at once.
 const NOTICES: usize = 4096;
 
+/// Sources of notices that no lookout uses at the moment: to close one takes milliseconds.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Mutex<Vec<OwnedFd>>);
+
 /// Looks at what git obeys.
 pub(super) struct Lookout {
     trusted: Arc<Trusted>,
     /// Gives notices of changes; `None` where the system gives no more of them.
     inotify: Option<OwnedFd>,
+    /// The folders of which it does.
+    watches: BTreeSet<i32>,
     last: Option<Instant>,
 }
 
 impl Lookout {
     pub(super) fn new(trusted: Arc<Trusted>) -> Self {
-        let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
+        let new = || inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
+        let inotify = trusted.spare.take().or_else(new);
         Self {
             trusted,
             inotify,
+            watches: BTreeSet::new(),
             last: None,
         }
     }
@@ -56,7 +65,7 @@ impl Lookout {
     }
 
     /// Asks for notices of the folders that are there now.
-    fn listen(&self) {
+    fn listen(&mut self) {
         let Some(inotify) = &self.inotify else {
             return;
         };
@@ -66,7 +75,8 @@ impl Lookout {
             if let Ok(held) = sys::open_beneath(self.trusted.root(), folder, sys::STAND) {
                 let path = format!("/proc/self/fd/{}", held.as_raw_fd());
                 // The ticks do without.
-                let _none = inotify::add_watch(inotify, path, of_what);
+                self.watches
+                    .extend(inotify::add_watch(inotify, path, of_what));
             }
         }
     }
@@ -82,6 +92,29 @@ impl Lookout {
             is_told = true;
         }
         is_told
+    }
+}
+
+impl Drop for Lookout {
+    fn drop(&mut self) {
+        if let Some(inotify) = self.inotify.take() {
+            for watch in &self.watches {
+                // One whose folder was removed is gone already.
+                let _gone = inotify::remove_watch(&inotify, *watch);
+            }
+            self.trusted.spare.keep(inotify);
+        }
+    }
+}
+
+impl Spare {
+    fn take(&self) -> Option<OwnedFd> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn keep(&self, inotify: OwnedFd) {
+        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.push(inotify);
     }
 }
 

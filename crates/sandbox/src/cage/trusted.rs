@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use self::place::{Place, reach};
 use self::was::{Budget, Was};
 use super::git_config;
+use super::lookout::Spare;
 use super::plan::Level;
 use crate::small::{SmallFiles, Survival};
 use crate::sys;
@@ -99,6 +100,8 @@ pub(super) struct Trusted {
     root: OwnedFd,
     note: Option<PathBuf>,
     shared: Mutex<Shared>,
+    /// For [`super::lookout`].
+    pub(super) spare: Spare,
 }
 
 /// What the commands that run at once have in common: what a name had when the first began is what it
@@ -132,6 +135,7 @@ impl Trusted {
             root: open(workspace)?,
             note,
             shared: Mutex::default(),
+            spare: Spare::default(),
         })
     }
 
