@@ -84,6 +84,22 @@ const scenes = {
     }
   },
 
+  async 'two approvals in one message'() {
+    if (!hasApprovals) return
+    const { chat } = make('two-approvals', {
+      sendAutomaticallyWhen: sdk.lastAssistantMessageIsCompleteWithApprovalResponses,
+    })
+    await chat.sendMessage({ text: 'send both' })
+    for (let n = 0; n < 2; n++) {
+      const asked = await until('it asks', () =>
+        chat.status === 'ready' && chat.lastMessage.parts.find((part) => part.state === 'approval-requested'),
+      )
+      await chat.addToolApprovalResponse({ id: asked.approval.id, approved: n === 0 })
+    }
+    await until('the answer goes on', () => chat.status === 'ready' && text(chat.lastMessage))
+    assert.equal(chat.messages.length, 2)
+  },
+
   async 'a tool of the client'() {
     const { chat } = make('client', {
       sendAutomaticallyWhen: sdk.lastAssistantMessageIsCompleteWithToolCalls,
@@ -97,6 +113,8 @@ const scenes = {
     await chat.sendMessage({ text: 'count the tabs' })
     await until('the answer', () => chat.status === 'ready' && text(chat.lastMessage))
     assert.equal(text(chat.lastMessage), 'there are three')
+    const call = chat.lastMessage.parts.find((part) => part.type === 'tool-tabs')
+    assert.deepEqual(call.output, { open: 3 })
     assert.equal(chat.messages.length, 2)
   },
 

@@ -29,7 +29,8 @@ mod state;
 mod tools;
 mod turns;
 
-pub(crate) use self::tools::unavailable;
+pub(crate) use self::approvals::check_words;
+pub(crate) use self::tools::{check_result, unavailable};
 
 pub(crate) use self::state::State;
 

@@ -5,7 +5,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 /// Headers of answers that a page may read, besides those that every page may.
-const EXPOSED: &str = "retry-after, www-authenticate, x-chat-boot, x-chat-truncated";
+const EXPOSED: &str =
+    "retry-after, www-authenticate, x-chat-boot, x-chat-truncated, x-samovar-code";
 
 /// Whether a browser asks if its page may send a request.
 pub(crate) fn is_preflight(request: &Parts) -> bool {

@@ -188,6 +188,7 @@ async fn pass(
     next: Next,
 ) -> Response<Body> {
     let page = door.page(&parts.headers);
+    let path = parts.uri.path().to_owned();
     let mut response = match guest {
         // A browser sends no token with it.
         _ if page.is_some() && cors::is_preflight(&parts) => match door.check(&parts) {
@@ -206,6 +207,9 @@ async fn pass(
         Err(error) if error.code == Code::Unauthorized && is_visit(&parts) => reply::page(),
         Err(error) => reply::refusal(&error),
     };
+    if path.contains(samovar_wire::ui::BASE_PATH) {
+        ui::in_words(&(), &mut response);
+    }
     door::seal(response.headers_mut());
     if let Some(page) = page {
         cors::share(response.headers_mut(), page);

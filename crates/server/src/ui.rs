@@ -5,8 +5,9 @@ mod reading;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, Response};
-use samovar_core::history::MessageQuery;
-use samovar_core::{Accepted, Action, Code, Command, Error, SessionId};
+use samovar_core::approval::Answer;
+use samovar_core::history::{MessageQuery, MessageRow};
+use samovar_core::{Accepted, Action, CallId, Code, Command, Error, Outcome, Role, SessionId};
 use samovar_engine::Engine;
 use samovar_locale as locale;
 use samovar_wire::agent::{
@@ -15,11 +16,13 @@ use samovar_wire::agent::{
 };
 use samovar_wire::params;
 use samovar_wire::ui::{
-    ApprovalResponse, BASE_PATH, CODE_HEADER, MAX_POST_BYTES, PostBody, Posted, STREAM_HEADER,
-    ToolAnswer, UiChunk, UiMessagesParams, UiPost, UiStreamParams, UiView, ui_messages,
+    ApprovalResponse, BASE_PATH, CODE_HEADER, ClientAnswers, MAX_POST_BYTES, PostBody, Posted,
+    Protocol, STREAM_HEADER, UiChunk, UiMessagesParams, UiPost, UiResumeParams, UiStreamParams,
+    UiView, ui_messages,
 };
 use serde_json::{Value, json};
 
+use crate::api::{check_result, check_words};
 use crate::door::check_scope;
 use crate::endpoint;
 use crate::reply::{Refused, fitting};
@@ -40,7 +43,8 @@ pub(crate) fn routes() -> Vec<Endpoint> {
             post,
         )
         .with_longer_bodies(MAX_POST_BYTES, UiPost::longer_bytes_in)
-        .with_kept_body(MAX_ATTACHMENTS_BYTES),
+        .with_kept_body(MAX_ATTACHMENTS_BYTES)
+        .with_scope(Scope::Read),
         Endpoint::following::<_, UiChunk<'_>, _>(
             at("/{id}/stream"),
             "Streams the running turn from its start; answers 204 if none runs.",
@@ -64,7 +68,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
 
 /// A refusal as a readable sentence, which clients show as it is (UI-2).
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the table calls it so")]
-fn in_words(_: &(), response: &mut Response<Body>) {
+pub(crate) fn in_words(_: &(), response: &mut Response<Body>) {
     let Some(Refused { why, code }) = response.extensions_mut().remove() else {
         return;
     };
@@ -94,6 +98,10 @@ async fn post(mut call: Call) -> Result<Response<Body>, Error> {
     let engine = call.engine().await?;
     let _here = engine.attend();
     let session = post.session;
+    // Who may approve may answer, and nothing else.
+    if !matches!(post.posted, Posted::Answers(_)) {
+        check_scope(&call.by, Scope::Use)?;
+    }
     let place = match post.posted {
         Posted::Message(params) => say(&call, &session, post.opening, *params).await?,
         Posted::Edit(params) => rewrite(&call, &session, *params).await?,
@@ -101,9 +109,7 @@ async fn post(mut call: Call) -> Result<Response<Body>, Error> {
             restore(&engine, &session, &mut params).await?;
             rewrite(&call, &session, *params).await?
         }
-        Posted::Answers { approvals, outputs } => {
-            answer(&call, &session, &approvals, &outputs).await?
-        }
+        Posted::Answers(said) => answer(&call, &session, said).await?,
     };
     Ok(shown(&call, view, place))
 }
@@ -180,53 +186,72 @@ async fn into_action(params: SendMessageParams) -> Result<Action, Error> {
     Ok(action)
 }
 
-/// Takes what a client answers to calls that wait for it. The first answer counts.
-async fn answer(
+/// What is open in a session of what a client answers.
+struct Answered {
+    decisions: Vec<(ApprovalResponse, Answer)>,
+    outcomes: Vec<(CallId, Outcome)>,
+}
+
+/// Finds what a client may answer, and checks all of it before any of it counts.
+async fn answered(
     call: &Call,
     session: &SessionId,
-    approvals: &[ApprovalResponse],
-    outputs: &[ToolAnswer],
-) -> Result<Place, Error> {
-    let engine = call.engine().await?;
-    let open = engine.open_calls().await?;
-    let open: Vec<_> = open
-        .iter()
-        .filter(|open| open.session == *session)
-        .collect();
-    let mut decisions = approvals.to_vec();
-    decisions.retain(|said| {
+    said: ClientAnswers,
+) -> Result<Answered, Error> {
+    let open = call.engine().await?.open_calls().await?;
+    let mut open = open;
+    open.retain(|open| open.session == *session);
+    let by = call.by.sender.name();
+    let mut found = Answered {
+        decisions: Vec::new(),
+        outcomes: Vec::new(),
+    };
+    for said in said.approvals {
         let mut asked = open.iter().filter_map(|open| open.asked.as_ref());
-        asked.any(|asked| asked.id == said.id)
-    });
-    let mut closing = outputs.to_vec();
-    closing.retain(|said| {
+        if asked.any(|asked| asked.id == said.id) {
+            check_scope(&call.by, Scope::Approve)?;
+            check_words(said.reason.as_deref())?;
+            let answer = said.answer(by);
+            found.decisions.push((said, answer));
+        }
+    }
+    for said in said.outputs {
         let mut open = open.iter().filter(|open| open.asked.is_none());
-        open.any(|open| open.call.id == said.call)
-    });
-    if !decisions.is_empty() {
-        check_scope(&call.by, Scope::Approve)?;
+        if open.any(|open| open.call.id == said.call) {
+            check_scope(&call.by, Scope::Use)?;
+            let outcome = said.outcome()?;
+            check_result(&outcome)?;
+            found.outcomes.push((said.call, outcome));
+        }
+    }
+    Ok(found)
+}
+
+/// Takes what a client answers to calls that wait for it. The first answer counts.
+async fn answer(call: &Call, session: &SessionId, said: ClientAnswers) -> Result<Place, Error> {
+    let engine = call.engine().await?;
+    let last = said.approvals.last().map(|said| said.id.clone());
+    let Answered {
+        decisions,
+        outcomes,
+    } = answered(call, session, said).await?;
+    if decisions.is_empty() && outcomes.is_empty() {
+        let nothing = || Error::new(Code::UnknownCall, locale::ui::nothing_open());
+        // It says who was first, where that is known.
+        return Err(last.map_or_else(nothing, |id| engine.decided(&id)));
     }
     let by = &call.by.sender;
-    if decisions.is_empty() && closing.is_empty() {
-        // It says who was first, where that is known.
-        if let Some(late) = approvals.last() {
-            let answer = late.answer(by.name());
-            engine.decide(by.clone(), late.id.clone(), answer).await?;
-        }
-        return Err(Error::new(Code::UnknownCall, locale::ui::nothing_open()));
-    }
     let before = reading::latest(&engine, session).await?;
     let mut refused = None;
     let mut taken = 0;
-    for said in decisions {
-        let answer = said.answer(by.name());
+    for (said, answer) in decisions {
         match engine.decide(by.clone(), said.id, answer).await {
             Ok(_) => taken += 1,
             Err(error) => refused = Some(error),
         }
     }
-    for said in closing {
-        match engine.settle(by.clone(), said.call, said.outcome).await {
+    for (id, outcome) in outcomes {
+        match engine.settle(by.clone(), id, outcome).await {
             Ok(()) => taken += 1,
             Err(error) => refused = Some(error),
         }
@@ -240,8 +265,8 @@ async fn answer(
     Ok(now.behind(before.settled()))
 }
 
-async fn resume(call: Call, params: UiMessagesParams) -> Result<Response<Body>, Error> {
-    let view = view(&call)?;
+async fn resume(call: Call, params: UiResumeParams) -> Result<Response<Body>, Error> {
+    let view = UiView::new(params.view(), call.view.as_deref())?;
     let engine = call.engine().await?;
     let place = running(&engine, &params.id, view).await?;
     Ok(place.map_or_else(stream::nothing_more, |place| shown(&call, view, place)))
@@ -293,20 +318,40 @@ async fn stop(call: Call, _params: Value) -> Result<CancelResult, Error> {
 async fn messages(call: Call, params: UiMessagesParams) -> Result<Vec<Value>, Error> {
     let engine = call.engine().await?;
     let session = params.id.clone();
-    let running = running(&engine, &session, UiView::default()).await?;
+    let limit = MessageQuery::from(params.clone()).limit;
+    let asked_view = UiStreamParams {
+        protocol: params.protocol,
+        subagents: None,
+    };
+    let view = UiView::new(asked_view, call.view.as_deref())?;
+    let running = running(&engine, &session, view).await?;
     let rows = match engine.messages(MessageQuery::from(params)).await {
         Err(error) if error.code == Code::UnknownSession => return Ok(Vec::new()),
         rows => rows?,
     };
     let asked = engine.open_calls().await?.into_iter();
-    let asked = asked.filter(|open| open.session == session);
+    // Version 5 knows no such state of a call.
+    let has_approvals = view.protocol != Protocol::V5;
+    let asked = asked.filter(|open| has_approvals && open.session == session);
     let asked = asked.filter_map(|open| Some((open.call.id, open.asked?.id.clone())));
     let running = running.as_ref().map(Place::turn);
+    let rows = whole_turns(rows, limit);
     let mut messages = ui_messages(&rows, running, asked);
     messages.reverse();
     let mut messages = fitting(messages.into_iter());
     messages.reverse();
     Ok(messages)
+}
+
+/// A page that may begin inside a turn begins with what a person said, if it has that.
+fn whole_turns(mut rows: Vec<MessageRow>, limit: u32) -> Vec<MessageRow> {
+    let is_said = |row: &MessageRow| row.message.role == Role::User && row.agent.depth() == 0;
+    if rows.len() >= limit as usize
+        && let Some(first) = rows.iter().position(is_said)
+    {
+        rows.drain(..first);
+    }
+    rows
 }
 
 async fn submit(call: &Call, session: &SessionId, action: Action) -> Result<Accepted, Error> {

@@ -4,6 +4,7 @@
 //! One turn is one UI message, whose id is the turn's. What a called agent says is never mixed in: its
 //! own chunks travel inside transient data parts, and one durable part tells what became of it.
 
+mod asking;
 mod calls;
 mod chunk;
 mod encoder;
@@ -18,9 +19,11 @@ mod view;
 pub use chunk::{AgentChunk, UiChunk, UiFinishReason};
 pub use encoder::{Leg, UiEncoder};
 pub use history::ui_messages;
-pub use post::{ApprovalResponse, MAX_POST_BYTES, PostBody, Posted, ToolAnswer, UiPost};
+pub use post::{
+    ApprovalResponse, ClientAnswers, MAX_POST_BYTES, PostBody, Posted, ToolAnswer, UiPost,
+};
 pub use skim::Skimmer;
-pub use view::{Protocol, Subagents, UiMessagesParams, UiStreamParams, UiView};
+pub use view::{Protocol, Subagents, UiMessagesParams, UiResumeParams, UiStreamParams, UiView};
 
 /// The path of the routes: `/api/chat`.
 pub const BASE_PATH: &str = "/api/chat";

@@ -60,6 +60,12 @@ impl Engine {
         Ok(open)
     }
 
+    /// Why a decision about this comes too late, or is about nothing.
+    pub fn decided(&self, approval: &ApprovalId) -> Error {
+        let first = self.decided.refusal(approval);
+        first.unwrap_or_else(|| not_asked(approval))
+    }
+
     /// Takes a person's decision about a call. The first counts. `Always` then makes a rule, which is
     /// answered, and is made also when the caller has gone; if the server stops in
     /// between, the call runs and there is no rule.
@@ -74,10 +80,7 @@ impl Engine {
         approval: ApprovalId,
         answer: Answer,
     ) -> Result<Option<Rule>, Error> {
-        let gone = || {
-            let first = self.decided.refusal(&approval);
-            first.unwrap_or_else(|| not_asked(&approval))
-        };
+        let gone = || self.decided(&approval);
         let awaited = Awaited::Decision(approval.clone());
         let session = self.session_of(&awaited).await?.ok_or_else(gone)?;
         let mut open = self.open_calls().await?.into_iter();

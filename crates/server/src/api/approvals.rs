@@ -71,13 +71,7 @@ async fn approvals(call: Call, _params: NoParams) -> Result<ApprovalList, Error>
 
 async fn decide(call: Call, params: DecideParams) -> Result<Decided, Error> {
     let words = params.message.filter(|words| !words.trim().is_empty());
-    let bytes = words.as_deref().map_or(0, str::len);
-    if bytes > MAX_WORDS_BYTES {
-        let why = locale::approval::long_message(bytes, MAX_WORDS_BYTES);
-        return Err(
-            Error::new(Code::InvalidParams, why).with_details(json!({"parameter": "message"}))
-        );
-    }
+    check_words(words.as_deref())?;
     let id = serde_json::from_value(call.segment("id").into());
     let id = id.map_err(|_| {
         let why = locale::approval::unknown(locale::quoted(call.segment("id")));
@@ -108,4 +102,15 @@ async fn revoke(call: Call, params: RuleParams) -> Result<(), Error> {
     let rule = revoked.unwrap_or_else(|error| Err(Error::new(Code::Internal, error.to_string())));
     let record = decided(What::RuleRevoked, &call.by.sender);
     call.state.record(record.about_rule(&rule?)).await
+}
+
+/// Refuses words that are longer than those of a decision may be.
+pub(crate) fn check_words(words: Option<&str>) -> Result<(), Error> {
+    let bytes = words.map_or(0, str::len);
+    if bytes > MAX_WORDS_BYTES {
+        let why = locale::approval::long_message(bytes, MAX_WORDS_BYTES);
+        let details = json!({"parameter": "message"});
+        return Err(Error::new(Code::InvalidParams, why).with_details(details));
+    }
+    Ok(())
 }

@@ -164,11 +164,7 @@ async fn settle(call: Call, params: SettleParams) -> Result<(), Error> {
             return Err(Error::new(Code::InvalidParams, why));
         }
     };
-    let bytes = outcome.text.len();
-    if bytes > MAX_RESULT_BYTES {
-        let why = locale::call::result_too_large(bytes, MAX_RESULT_BYTES);
-        return Err(Error::new(Code::InvalidParams, why));
-    }
+    check_result(&outcome)?;
     let id = serde_json::from_value(call.segment("id").into());
     let id = id.map_err(|_| {
         let why = locale::call::not_open(locale::quoted(call.segment("id")));
@@ -176,4 +172,14 @@ async fn settle(call: Call, params: SettleParams) -> Result<(), Error> {
     })?;
     let engine = call.engine().await?;
     engine.settle(call.by.sender.clone(), id, outcome).await
+}
+
+/// Refuses a result that is longer than a client's may be.
+pub(crate) fn check_result(outcome: &Outcome) -> Result<(), Error> {
+    let bytes = outcome.text.len();
+    if bytes > MAX_RESULT_BYTES {
+        let why = locale::call::result_too_large(bytes, MAX_RESULT_BYTES);
+        return Err(Error::new(Code::InvalidParams, why));
+    }
+    Ok(())
 }

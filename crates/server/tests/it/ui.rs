@@ -324,6 +324,45 @@ async fn a_message_is_written_or_answered_anew_and_what_was_is_a_fork() {
     assert!(last.contains("another first") && last.contains("four") && !last.contains("three"));
 }
 
+// proves UI-1, UI-2
+#[tokio::test]
+async fn what_the_door_refuses_is_a_sentence_too() {
+    let app = quiet().start(Vec::<Reply>::new()).await;
+    let stranger = Api::new(&app.address().to_string(), "wrong");
+    let body = json!({"id": "c", "messages": [user("m", "x")]});
+    let refused = stranger.request(Method::POST, "/api/chat").json(&body);
+    let refused = refused.send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    assert_eq!(refused.headers()["x-samovar-code"], "unauthorized");
+    assert!(!refused.text().await.unwrap().starts_with('{'));
+    let odd = app.get("/api/chat/c/stream?protocol=v8").await;
+    assert_eq!((odd.status, odd.code()), (400, "invalid_params"));
+}
+
+// proves UI-9
+#[tokio::test]
+async fn a_client_without_approvals_sees_that_one_is_asked() {
+    let app = supervised().start([write(), say("done")]).await;
+    let body = json!({"id": "c", "message": user("m1", "write")});
+    let mut stream = post_as(&app, "?protocol=v5", &body).await;
+    let mut seen = String::new();
+    while !seen.contains("data-approval") {
+        seen += std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap();
+    }
+    let open = app.get("/api/approvals").await.body["items"][0].take();
+    let path = format!("/api/approvals/{}", open["id"].as_str().unwrap());
+    let decided = app
+        .request(Method::POST, &path)
+        .json(&json!({"decision": "once"}));
+    assert_eq!(app.answer(decided).await.status, 200);
+    seen += &stream.text().await.unwrap();
+    let frames = read(&seen);
+    let asked = of(&frames, "data-approval");
+    assert_eq!(asked[0]["data"]["input"]["path"], "a.txt");
+    assert_eq!(asked[1]["data"]["decision"], "once");
+    assert_eq!(frames.last().unwrap()["finishReason"], "stop");
+}
+
 // proves UI-14
 #[tokio::test]
 async fn nothing_is_written_anew_while_a_turn_runs() {
@@ -438,9 +477,16 @@ async fn an_approval_needs_a_token_that_may_approve() {
     let first = say_to(&app, "c", user("m1", "write")).await;
     let body = json!({"id": "c", "messages": [approved(&first, true)]});
     let page = Api::new(&app.address().to_string(), made["token"].as_str().unwrap());
-    let refused = page.request(Method::POST, "/api/chat").json(&body);
-    let refused = refused.send().await.unwrap();
-    assert_eq!(refused.status(), 403);
+    // Not in another session either.
+    let mut elsewhere = body.clone();
+    elsewhere["id"] = "other".into();
+    app.ok("createSession", json!({"sessionId": "other"})).await;
+    for (body, status) in [(&body, 403), (&elsewhere, 404)] {
+        let refused = page.request(Method::POST, "/api/chat").json(body);
+        assert_eq!(refused.send().await.unwrap().status(), status);
+    }
+    let open = app.get("/api/approvals").await;
+    assert_eq!(open.body["totalCount"], 1);
     assert!(!app.workspace().join("a.txt").exists());
     let answered = frames(post_as(&app, "", &body).await).await;
     assert_eq!(answered.last().unwrap()["finishReason"], "stop");

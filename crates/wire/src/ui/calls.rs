@@ -6,6 +6,7 @@ use samovar_core::{CallId, Closer, Kind, Outcome, Status, ToolCall};
 use serde_json::{Value, json};
 
 use super::chunk::UiChunk;
+use super::parts::{available, begun};
 use super::view::Protocol;
 
 /// The calls of the current message, in order.
@@ -19,6 +20,8 @@ struct ShownCall {
     input: Value,
     state: CallState,
     was_asked: bool,
+    /// What is not shown yet.
+    held: Option<ToolCall>,
 }
 
 /// What a call does.
@@ -43,7 +46,7 @@ impl ShownCalls {
     }
 
     /// Takes a call in; its arguments too, if they are needed.
-    pub(super) fn open(&mut self, call: &ToolCall, keeps_input: bool) {
+    pub(super) fn open(&mut self, call: &ToolCall, keeps_input: bool, is_held: bool) {
         if self.0.iter().all(|open| open.id != call.id) {
             self.0.push(ShownCall {
                 id: call.id.clone(),
@@ -54,6 +57,7 @@ impl ShownCalls {
                 },
                 state: CallState::Open,
                 was_asked: false,
+                held: is_held.then(|| call.clone()),
             });
         }
     }
@@ -88,6 +92,19 @@ impl ShownCalls {
         if let Some(open) = self.0.iter_mut().find(|open| open.id == *call) {
             open.was_asked |= matches!(state, CallState::Asks { .. });
             open.state = state;
+        }
+    }
+
+    /// Shows the calls that were held back and whose turn has come: something happens to them, or none
+    /// before them can still ask.
+    pub(super) fn release(&mut self, of: &CallId, out: &mut Vec<UiChunk<'_>>) {
+        let mut is_next = true;
+        for call in &mut self.0 {
+            let comes = is_next || call.id == *of || call.state != CallState::Open;
+            if let Some(held) = call.held.take_if(|_| comes) {
+                out.extend([begun(&held), available(&held)]);
+            }
+            is_next &= !matches!(call.state, CallState::Open | CallState::Asks { .. });
         }
     }
 
@@ -197,6 +214,8 @@ fn closed<'e>(call: &'e CallId, outcome: &'e Outcome, is_denied: bool) -> UiChun
 /// What a client is shown of a call that went well.
 pub(super) fn output(outcome: &Outcome) -> Value {
     match &outcome.data {
+        // What a client said of its own call.
+        Some(data) if outcome.text == data.to_string() => data.clone(),
         Some(data) => json!({"text": outcome.text, "data": data}),
         None => outcome.text.as_str().into(),
     }

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use samovar_core::{
-    CallId, Closer, Error, Event, FinishReason, Kind, MessageId, Role, Seq, TurnId,
-};
+use samovar_core::{CallId, Error, Event, FinishReason, Kind, MessageId, Role, Seq, TurnId};
 use samovar_locale as locale;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::asking::Asking;
 use super::chunk::{AgentChunk, UiChunk};
 use super::rebuilt::Rebuilt;
 use super::turn::UiTurn;
@@ -37,6 +36,8 @@ pub struct UiEncoder {
     leg: Leg,
     family: Family,
     root: UiTurn,
+    /// What the turn itself asks where its client knows no approvals.
+    asking: Asking,
     /// The agents that work for the turn.
     children: BTreeMap<TurnId, Child>,
     /// The turn whose message has a call, and the turn of each message.
@@ -53,8 +54,7 @@ struct Child {
     status: &'static str,
     /// What it said last.
     summary: String,
-    /// The questions that were shown, by their calls.
-    asked: BTreeMap<CallId, Value>,
+    asking: Asking,
     rebuilt: Rebuilt,
 }
 
@@ -64,6 +64,7 @@ impl UiEncoder {
         Self {
             root: UiTurn::new(turn.clone(), view.protocol, false),
             family: Family::new(turn.clone()),
+            asking: Asking::default(),
             turn,
             view,
             leg,
@@ -137,7 +138,7 @@ impl UiEncoder {
             sse::frame(None, &UiChunk::SubagentChunk { data, transient }, out);
         }
         let mut chunks = Vec::new();
-        child.ask(event, &mut chunks);
+        child.asking.take(&child.turn, event, &mut chunks);
         match subagents {
             Subagents::Chunks if child.changes(event) => chunks.push(child.part(None)),
             Subagents::Messages if child.changes(event) || child.is_news(event) => {
@@ -171,7 +172,14 @@ impl Spelling for UiEncoder {
                 chunks.push(UiChunk::Error { error_text });
                 self.is_over = true;
             }
-            (_, Some(turn)) if *turn == self.turn => self.root.take(event, &mut chunks),
+            (kind, Some(turn)) if *turn == self.turn => {
+                self.root.take(event, &mut chunks);
+                let is_decision =
+                    matches!(kind, Kind::ApprovalAsked { .. } | Kind::CallApproved { .. });
+                if self.view.protocol == Protocol::V5 && is_decision {
+                    self.asking.take(&self.root, event, &mut chunks);
+                }
+            }
             (_, Some(turn)) if is_ours => self.take_below(turn, event, out),
             _ => {}
         }
@@ -209,7 +217,7 @@ impl Child {
             seq: 0,
             status: "queued",
             summary: String::new(),
-            asked: BTreeMap::new(),
+            asking: Asking::default(),
             rebuilt: Rebuilt::default(),
         }
     }
@@ -243,68 +251,6 @@ impl Child {
         }
     }
 
-    /// Shows what it asks a person, and the answers (UI-9).
-    fn ask(&mut self, event: &Event, chunks: &mut Vec<UiChunk<'_>>) {
-        match &event.kind {
-            Kind::ApprovalAsked { call, name, asked } => {
-                let data = json!({
-                    "approvalId": asked.id,
-                    "agent": self.turn.about(),
-                    "toolCallId": call,
-                    "toolName": name,
-                    "input": self.turn.input(call),
-                    "reason": asked.reason,
-                });
-                let id = asked.id.to_string();
-                chunks.push(UiChunk::Approval {
-                    id,
-                    data: data.clone(),
-                });
-                self.asked.insert(call.clone(), data);
-            }
-            Kind::CallApproved { call, answer, .. } => {
-                if let Some(mut data) = self.asked.remove(call) {
-                    data["decision"] = answer.decision.as_str().into();
-                    let id = data["approvalId"].as_str().unwrap_or_default().to_owned();
-                    chunks.push(UiChunk::Approval { id, data });
-                }
-            }
-            Kind::CallStarted {
-                call,
-                name,
-                closer: Closer::Person | Closer::Outside,
-                ..
-            } => {
-                let input = self.turn.input(call);
-                let mut data = json!({
-                    "callId": call,
-                    "agent": self.turn.about(),
-                    "toolName": name,
-                });
-                for key in ["question", "options"] {
-                    if !input[key].is_null() {
-                        data[key] = input[key].clone();
-                    }
-                }
-                data["input"] = input;
-                let id = call.as_str().to_owned();
-                chunks.push(UiChunk::Question {
-                    id,
-                    data: data.clone(),
-                });
-                self.asked.insert(call.clone(), data);
-            }
-            Kind::CallClosed { call, outcome, .. } => {
-                if let Some(mut data) = self.asked.remove(call) {
-                    data["answer"] = outcome.text.as_str().into();
-                    let id = call.as_str().to_owned();
-                    chunks.push(UiChunk::Question { id, data });
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Whether its part has to be shown again.
     fn changes(&mut self, event: &Event) -> bool {
         let before = self.status;
@@ -328,7 +274,7 @@ impl Child {
             | Kind::CallApproved { .. }
             | Kind::CallStarted { .. }
             | Kind::CallClosed { .. } => {
-                let is_waiting = !self.asked.is_empty();
+                let is_waiting = !self.asking.is_empty();
                 self.status = if is_waiting { "waiting" } else { "running" };
             }
             _ => {}

@@ -92,6 +92,14 @@ impl Folded {
             if let (Some(asked), Some(open)) = (asked, parts.iter_mut().find(of)) {
                 open["state"] = "approval-requested".into();
                 open["approval"] = json!({ "id": asked });
+                // What follows it has not begun.
+                let at = parts
+                    .iter()
+                    .position(|part| part["toolCallId"] == call.id.as_str());
+                let behind = parts.drain(at.map_or(0, |at| at + 1)..);
+                let said: Vec<_> = behind.filter(|part| part["toolCallId"].is_null()).collect();
+                parts.extend(said);
+                break;
             }
         }
         if let Some(shown) = self.messages[place]["parts"].as_array_mut() {

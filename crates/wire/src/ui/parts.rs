@@ -22,6 +22,8 @@ struct ShownPart {
     /// How many bytes of it were shown.
     shown: usize,
     is_ended: bool,
+    /// Whether it is a call that is shown later.
+    is_held: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +85,7 @@ impl ShownParts {
                 sort,
                 shown: 0,
                 is_ended: false,
+                is_held: false,
             }
         })
     }
@@ -108,7 +111,11 @@ impl ShownParts {
                 out.push(UiChunk::ReasoningDelta { id, delta });
             }
             Fragment::Call { id: call, name } => {
-                self.part(index, Sort::Call(call.clone()), out);
+                let is_first = self.calls().next().is_none();
+                self.part(index, Sort::Call(call.clone()), out).is_held = !is_first;
+                if !is_first {
+                    return;
+                }
                 out.push(UiChunk::ToolInputStart {
                     tool_call_id: call.as_str().into(),
                     tool_name: name.into(),
@@ -117,6 +124,7 @@ impl ShownParts {
             Fragment::Args(text) => {
                 if let Some(ShownPart {
                     sort: Sort::Call(call),
+                    is_held: false,
                     ..
                 }) = self.parts.get(&index)
                 {
@@ -164,24 +172,43 @@ impl ShownParts {
         });
     }
 
-    /// The arguments of a call are complete.
+    /// The arguments of a call are complete. Only the first of a message is shown at once: whether a
+    /// later one begins depends on those before it.
     fn call<'e>(&mut self, index: u16, call: &'e ToolCall, out: &mut Vec<UiChunk<'e>>) {
-        let (tool_call_id, tool_name) = (Cow::from(call.id.as_str()), Cow::from(&call.name));
-        if !self.parts.contains_key(&index) {
-            out.push(UiChunk::ToolInputStart {
-                tool_call_id: tool_call_id.clone(),
-                tool_name: tool_name.clone(),
-            });
-        }
+        let is_begun = self.parts.contains_key(&index);
+        let is_first = self.calls().next().is_none_or(|first| *first == call.id);
         let part = self.part(index, Sort::Call(call.id.clone()), out);
-        if std::mem::replace(&mut part.is_ended, true) {
+        part.is_held |= !is_first;
+        if std::mem::replace(&mut part.is_ended, true) || part.is_held {
             return;
         }
-        out.push(UiChunk::ToolInputAvailable {
-            tool_call_id,
-            tool_name,
-            input: Cow::Borrowed(&call.args),
-        });
+        if !is_begun {
+            out.push(begun(call));
+        }
+        out.push(available(call));
+    }
+
+    /// Whether a call is held back.
+    pub(super) fn holds(&self, call: &CallId) -> bool {
+        let mut parts = self.parts.values();
+        parts.any(|part| part.is_held && part.sort == Sort::Call(call.clone()))
+    }
+}
+
+/// A call begins.
+pub(super) fn begun(call: &ToolCall) -> UiChunk<'static> {
+    UiChunk::ToolInputStart {
+        tool_call_id: Cow::Owned(call.id.as_str().to_owned()),
+        tool_name: Cow::Owned(call.name.clone()),
+    }
+}
+
+/// Its arguments are complete.
+pub(super) fn available(call: &ToolCall) -> UiChunk<'static> {
+    UiChunk::ToolInputAvailable {
+        tool_call_id: Cow::Owned(call.id.as_str().to_owned()),
+        tool_name: Cow::Owned(call.name.clone()),
+        input: Cow::Owned(call.args.clone()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What `useChat` posts (UI-1): its whole history, of which the last message counts.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use samovar_core::approval::{Answer, Decision};
@@ -38,12 +39,16 @@ pub enum Posted {
     /// A stored message of the person that is answered anew, with its stored text.
     Regenerate(Box<SendMessageParams>),
     /// Answers to what a turn waits for.
-    Answers {
-        /// The decisions.
-        approvals: Vec<ApprovalResponse>,
-        /// The outcomes of calls that the client closes, of all that it has.
-        outputs: Vec<ToolAnswer>,
-    },
+    Answers(ClientAnswers),
+}
+
+/// What a client's message says of calls.
+#[derive(Clone, Debug, Default)]
+pub struct ClientAnswers {
+    /// The decisions.
+    pub approvals: Vec<ApprovalResponse>,
+    /// The outcomes of all calls that it has, also those that the server told it.
+    pub outputs: Vec<ToolAnswer>,
 }
 
 /// A decision about a call.
@@ -72,13 +77,33 @@ impl ApprovalResponse {
     }
 }
 
-/// The outcome of a call that the client closes.
-#[derive(Clone, Debug, PartialEq)]
+/// The outcome of a call, as a client has it.
+#[derive(Clone, Debug)]
 pub struct ToolAnswer {
     /// The call.
     pub call: CallId,
-    /// Its outcome.
-    pub outcome: Outcome,
+    said: Result<Box<RawValue>, String>,
+}
+
+impl ToolAnswer {
+    /// The outcome, read only where it counts.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`] for JSON that is too deep.
+    pub fn outcome(&self) -> Result<Outcome, Error> {
+        let output = match &self.said {
+            Ok(output) => output.get(),
+            Err(why) => return Ok(Outcome::failed(why.as_str())),
+        };
+        if params::depth(output.as_bytes()) > params::MAX_DEPTH {
+            let why = locale::params::too_deep(params::MAX_DEPTH as u64);
+            return Err(invalid("messages", why));
+        }
+        Ok(match typed(output, "messages")? {
+            Value::String(text) => Outcome::done(text),
+            value => Outcome::done(value.to_string()).with_data(value),
+        })
+    }
 }
 
 /// The body of a post, beside what `sendMessage` takes.
@@ -141,12 +166,68 @@ impl<'de: 'a, 'a> Deserialize<'de> for Last<'a> {
 
 /// A message as a client has it.
 #[derive(Deserialize)]
-struct UiMessage {
+struct UiMessage<'a> {
     #[serde(default)]
     id: Option<MessageId>,
     role: String,
-    #[serde(default)]
-    parts: Vec<Map<String, Value>>,
+    #[serde(borrow, default)]
+    parts: Option<&'a RawValue>,
+}
+
+/// What counts of a part.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct UiPart<'a> {
+    r#type: String,
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    url: Option<Cow<'a, str>>,
+    state: Option<String>,
+    tool_call_id: Option<CallId>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    error_text: Option<String>,
+    approval: Option<Responded>,
+}
+
+/// What a part says of its approval.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Responded {
+    id: Option<ApprovalId>,
+    approved: Option<bool>,
+    reason: Option<String>,
+}
+
+impl<'a> UiMessage<'a> {
+    /// Gives each part that can be read to something. One at a time: there may be millions.
+    fn each(&self, take: &mut dyn FnMut(UiPart<'a>)) -> Result<(), Error> {
+        struct Parts<'t, 'a>(&'t mut dyn FnMut(UiPart<'a>));
+
+        impl<'a> Visitor<'a> for Parts<'_, 'a> {
+            type Value = ();
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of parts")
+            }
+
+            fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<(), A::Error> {
+                while let Some(part) = list.next_element::<&RawValue>()? {
+                    if let Ok(part) = serde_json::from_str(part.get()) {
+                        (self.0)(part);
+                    }
+                }
+                Ok(())
+            }
+        }
+
+        let Some(parts) = self.parts else {
+            return Ok(());
+        };
+        let read = serde_json::Deserializer::from_str(parts.get()).deserialize_seq(Parts(take));
+        read.map_err(|error| invalid("messages", locale::params::wrong("parts", error)))
+    }
 }
 
 impl UiPost {
@@ -163,12 +244,21 @@ impl UiPost {
         let Ok(Posted { messages, message }) = serde_json::from_slice(body) else {
             return 0;
         };
-        let last = message.or(messages.and_then(|list| list.0));
-        let last: Option<UiMessage> = last.and_then(|last| serde_json::from_str(last.get()).ok());
-        last.map_or(0, |last| match last.role.as_str() {
-            "assistant" => body.len(),
-            _ => last.parts.iter().map(image_bytes).sum(),
-        })
+        let Some(last) = message.or(messages.and_then(|list| list.0)) else {
+            return 0;
+        };
+        let Ok(read) = serde_json::from_str::<UiMessage<'_>>(last.get()) else {
+            return 0;
+        };
+        if read.role == "assistant" {
+            return last.get().len();
+        }
+        let mut bytes = 0;
+        let counted = read.each(&mut |part| {
+            let url = part.url.filter(|url| url.starts_with("data:"));
+            bytes += url.map_or(0, |url| url.len());
+        });
+        counted.map_or(0, |()| bytes)
     }
 
     /// Reads the body of a post.
@@ -177,10 +267,6 @@ impl UiPost {
     /// [`Code::InvalidJson`] and [`Code::InvalidParams`], as [`params::from_body`] does; the latter
     /// also for a last message that says nothing.
     pub fn read(body: &[u8]) -> Result<Self, Error> {
-        if params::depth(body) > params::MAX_DEPTH {
-            let why = locale::params::too_deep(params::MAX_DEPTH as u64);
-            return Err(Error::new(Code::InvalidJson, why));
-        }
         let body: PostBody<'_> = serde_json::from_slice(body).map_err(|error| {
             if error.is_data() {
                 Error::new(Code::InvalidParams, locale::params::not_json(error))
@@ -192,7 +278,8 @@ impl UiPost {
             .message
             .or(body.messages.as_ref().and_then(|list| list.0));
         let last = last.ok_or_else(|| invalid("messages", locale::ui::no_message()))?;
-        let last: UiMessage = typed(last.get(), "messages")?;
+        let last: UiMessage<'_> = serde_json::from_str(last.get())
+            .map_err(|error| invalid("messages", locale::params::wrong("messages", error)))?;
         let mut rest = body.rest;
         let opening = opening(&body.id, &rest)?;
         let session = body.id;
@@ -209,12 +296,12 @@ impl UiPost {
                 // To have a message answered anew, a client names the answer.
                 let edited = body.message_id.filter(|_| !is_again);
                 let is_edit = edited.is_some();
-                let own = edited.or(last.id);
+                let own = edited.or_else(|| last.id.clone());
                 rest.insert("sessionId".into(), session.as_str().into());
                 if let Some(id) = &own {
                     rest.insert("messageId".into(), id.as_str().into());
                 }
-                rest.extend(said(&last.parts)?);
+                rest.extend(said(&last)?);
                 let params = Box::new(params::from_object(rest)?);
                 match (is_again, is_edit) {
                     (true, _) => Posted::Regenerate(params),
@@ -222,7 +309,7 @@ impl UiPost {
                     (false, false) => Posted::Message(params),
                 }
             }
-            "assistant" => answers(&last.parts)?,
+            "assistant" => answers(&last)?,
             other => {
                 let why = locale::ui::foreign_role(locale::quoted(other));
                 return Err(invalid("messages", why));
@@ -258,27 +345,24 @@ fn opening(session: &SessionId, rest: &Map<String, Value>) -> Result<CreateSessi
 }
 
 /// The text and the images of a person's message, as `sendMessage` takes them.
-fn said(parts: &[Map<String, Value>]) -> Result<Map<String, Value>, Error> {
-    let text = |part: &Map<String, Value>, key: &str| -> Option<String> {
-        part.get(key)?.as_str().map(str::to_owned)
-    };
+fn said(message: &UiMessage<'_>) -> Result<Map<String, Value>, Error> {
     let mut texts = Vec::new();
     let mut attachments = Vec::new();
-    for part in parts {
-        match part.get("type").and_then(Value::as_str) {
-            Some("text") => texts.extend(text(part, "text")),
-            Some("file") => {
-                let url = text(part, "url").unwrap_or_default();
-                let data = url
-                    .strip_prefix("data:")
-                    .and_then(|url| url.split_once(";base64,"));
-                let Some((_, data)) = data else {
-                    return Err(invalid("messages", locale::ui::no_data_url()));
-                };
-                attachments.push(json!({ "data": data }));
+    let mut is_other = false;
+    message.each(&mut |part| match part.r#type.as_str() {
+        "text" => texts.extend(part.text),
+        "file" => {
+            let url = part.url.unwrap_or_default();
+            let data = url.strip_prefix("data:");
+            match data.and_then(|data| data.split_once(";base64,")) {
+                Some((_, data)) => attachments.push(json!({ "data": data })),
+                None => is_other = true,
             }
-            _ => {}
         }
+        _ => {}
+    })?;
+    if is_other {
+        return Err(invalid("messages", locale::ui::no_data_url()));
     }
     let mut said = Map::new();
     said.insert("content".into(), texts.join("\n").into());
@@ -288,50 +372,41 @@ fn said(parts: &[Map<String, Value>]) -> Result<Map<String, Value>, Error> {
     Ok(said)
 }
 
-/// The bytes of the image that a part is.
-fn image_bytes(part: &Map<String, Value>) -> usize {
-    let url = part.get("url").and_then(Value::as_str);
-    let url = url.filter(|url| url.starts_with("data:"));
-    url.map_or(0, str::len)
-}
-
 /// What a client answers to calls. A part that is no answer is none of the server's business: the
 /// client sends all that it has, also what the server told it.
-fn answers(parts: &[Map<String, Value>]) -> Result<Posted, Error> {
-    let (mut approvals, mut outputs) = (Vec::new(), Vec::new());
-    for part in parts {
-        let part = Value::Object(part.clone());
-        match part["state"].as_str() {
-            Some("approval-responded") => {
-                let approval = &part["approval"];
-                let id = ApprovalId::deserialize(&approval["id"]);
-                if let (Ok(id), Some(is_approved)) = (id, approval["approved"].as_bool()) {
-                    let reason = approval["reason"].as_str();
-                    let reason = reason.filter(|words| !words.trim().is_empty());
-                    approvals.push(ApprovalResponse {
-                        id,
-                        is_approved,
-                        reason: reason.map(str::to_owned),
-                    });
-                }
+fn answers(message: &UiMessage<'_>) -> Result<Posted, Error> {
+    let mut said = ClientAnswers::default();
+    message.each(&mut |part| match part.state.as_deref() {
+        Some("approval-responded") => {
+            let approval = part.approval.unwrap_or_default();
+            if let (Some(id), Some(is_approved)) = (approval.id, approval.approved) {
+                let reason = approval.reason.filter(|words| !words.trim().is_empty());
+                said.approvals.push(ApprovalResponse {
+                    id,
+                    is_approved,
+                    reason,
+                });
             }
-            Some(state @ ("output-available" | "output-error")) => {
-                if let Ok(call) = CallId::deserialize(&part["toolCallId"]) {
-                    let outcome = match (&part["output"], state) {
-                        (_, "output-error") => {
-                            Outcome::failed(part["errorText"].as_str().unwrap_or_default())
-                        }
-                        (Value::String(text), _) => Outcome::done(text.as_str()),
-                        (value, _) => Outcome::done(value.to_string()).with_data(value.clone()),
-                    };
-                    outputs.push(ToolAnswer { call, outcome });
-                }
-            }
-            _ => {}
         }
-    }
-    if approvals.is_empty() && outputs.is_empty() {
+        Some("output-available") => {
+            if let (Some(call), Some(output)) = (part.tool_call_id, part.output) {
+                let said_of = Ok(output.to_owned());
+                said.outputs.push(ToolAnswer {
+                    call,
+                    said: said_of,
+                });
+            }
+        }
+        Some("output-error") => {
+            if let Some(call) = part.tool_call_id {
+                let why = Err(part.error_text.unwrap_or_default());
+                said.outputs.push(ToolAnswer { call, said: why });
+            }
+        }
+        _ => {}
+    })?;
+    if said.approvals.is_empty() && said.outputs.is_empty() {
         return Err(invalid("messages", locale::ui::no_answer()));
     }
-    Ok(Posted::Answers { approvals, outputs })
+    Ok(Posted::Answers(said))
 }

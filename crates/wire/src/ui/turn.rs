@@ -119,8 +119,10 @@ impl UiTurn {
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());
             }
             Kind::CallClosed { call, outcome, .. } => {
+                self.calls.release(call, out);
                 let shows_denials = self.protocol != Protocol::V5 && !self.is_child;
                 out.extend(self.calls.close(call, outcome, shows_denials));
+                self.calls.release(call, out);
             }
             Kind::TurnFinished {
                 reason,
@@ -135,15 +137,23 @@ impl UiTurn {
             Kind::CallProgress { .. } | Kind::PromptProgress { .. } | Kind::UiEvent { .. } => {
                 out.extend(passing(&event.kind));
             }
-            other => self.calls.take(other),
+            Kind::ApprovalAsked { call, .. }
+            | Kind::CallApproved { call, .. }
+            | Kind::CallStarted { call, .. } => {
+                self.calls.take(&event.kind);
+                self.calls.release(call, out);
+            }
+            _ => {}
         }
     }
 
     fn complete<'e>(&mut self, index: u16, part: &'e Part, out: &mut Vec<UiChunk<'e>>) {
-        if let Part::Call(call) = part {
-            self.calls.open(call, self.is_child);
-        }
         self.parts.complete(index, part, out);
+        if let Part::Call(call) = part {
+            let keeps_input = self.is_child || self.protocol == Protocol::V5;
+            self.calls
+                .open(call, keeps_input, self.parts.holds(&call.id));
+        }
     }
 
     /// The arguments of a call that is open, if an agent made it that was called.
@@ -259,6 +269,15 @@ impl UiTurn {
         bill: &Bill,
         out: &mut Vec<UiChunk<'_>>,
     ) {
+        if *reason == FinishReason::Steered && self.phase == Phase::Before {
+            // Another turn answers it, so there is no message here.
+            self.phase = Phase::Over;
+            out.push(UiChunk::Finish {
+                finish_reason: reason.into(),
+                message_metadata: None,
+            });
+            return;
+        }
         if self.phase == Phase::Before {
             out.push(self.begins_again());
         }

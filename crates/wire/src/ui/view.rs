@@ -75,6 +75,27 @@ impl UiView {
     }
 }
 
+/// Parameters of a stream that is read again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UiResumeParams {
+    /// The chat: the session.
+    pub id: SessionId,
+    /// As in [`UiStreamParams`].
+    pub protocol: Option<Protocol>,
+    /// As in [`UiStreamParams`].
+    pub subagents: Option<Subagents>,
+}
+
+impl UiResumeParams {
+    /// What the query says of the stream.
+    pub fn view(&self) -> UiStreamParams {
+        UiStreamParams {
+            protocol: self.protocol,
+            subagents: self.subagents,
+        }
+    }
+}
+
 /// Parameters of what is read of a chat.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UiMessagesParams {
@@ -82,8 +103,10 @@ pub struct UiMessagesParams {
     pub id: SessionId,
     /// The most stored messages to read, counted from the last; by default 1,000.
     pub limit: Option<Within<0, MAX_MESSAGES>>,
-    /// Only messages before this one.
+    /// Only messages before this one of a person.
     pub before: Option<MessageId>,
+    /// The version of the AI SDK: with `v5`, calls that wait for a decision look like any that is open.
+    pub protocol: Option<Protocol>,
 }
 
 impl From<UiMessagesParams> for MessageQuery {

@@ -61,6 +61,9 @@ fn script() -> Vec<Rule> {
                 .forever(),
         );
     }
+    let second = json!({"path": "c.txt", "content": "y"});
+    let two_writes =
+        call("write_file", json!({"path": "b.txt", "content": "x"})).and_call("write_file", second);
     let list = call("list_dir", json!({"path": "agents"}));
     let two = orders(&[("worker", "do one"), ("worker", "do two")]);
     for pair in [
@@ -76,6 +79,7 @@ fn script() -> Vec<Rule> {
             orders(&[("worker", "now write")]),
             say("one has written"),
         ),
+        after("send both", two_writes, say("both are written")),
         after("write", write(), say("it is written").deltas_of(3)),
         after(
             "count the tabs",
