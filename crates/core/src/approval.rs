@@ -243,7 +243,7 @@ impl fmt::Display for Grant {
 /// those that are invisible or change the direction of text. For text that a person approves: it
 /// must not look like different text.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_hidden = |c: char| c != '\n' && c != '\t' && crate::command::is_hidden(c);
+    let is_hidden = |c: char| c != '\n' && c != '\t' && crate::blank::is_hidden(c);
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }

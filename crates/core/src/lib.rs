@@ -14,6 +14,7 @@ pub mod agent_rows;
 pub mod approval;
 pub mod audit;
 pub mod backup;
+mod blank;
 pub mod blob;
 pub mod budget;
 pub mod chat;
