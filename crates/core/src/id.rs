@@ -7,6 +7,7 @@ use std::sync::Arc;
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
 
+use crate::blank::is_blank;
 use crate::checked::checked_text;
 use crate::error::{Code, Error};
 use crate::ports::Ids;
@@ -22,10 +23,11 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes an id of 1 to [`MAX_ID_BYTES`] bytes without control characters.
+            /// Takes an id of 1 to [`MAX_ID_BYTES`] bytes with a visible character and without
+            /// control characters.
             ///
             /// # Errors
-            /// [`Code::InvalidParams`] when it is empty, too long, or contains a control character.
+            /// [`Code::InvalidParams`] when it is blank, too long, or contains a control character.
             pub fn new(raw: &str) -> Result<Self, Error> {
                 check_id($what, raw)?;
                 Ok(Self(raw.into()))
@@ -90,6 +92,11 @@ fn check_id(what: &str, raw: &str) -> Result<(), Error> {
     }
     if raw.chars().any(char::is_control) {
         let why = locale::id::control_character(what, locale::quoted(raw));
+        return Err(Error::new(Code::InvalidParams, why));
+    }
+    // No person could see it in a list, or type it.
+    if is_blank(raw) {
+        let why = locale::id::blank(what, locale::quoted(raw));
         return Err(Error::new(Code::InvalidParams, why));
     }
     Ok(())
@@ -207,11 +214,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_id_is_any_short_text_without_control_characters() {
+    fn a_session_id_is_any_short_visible_text_without_control_characters() {
         for good in ["a", "чат №1", "a/b?c", "0193-uuid", &"x".repeat(256)] {
             assert!(SessionId::new(good).is_ok(), "{good}");
         }
-        for bad in ["", "a\nb", "\u{0}", "\u{7f}", &"x".repeat(257)] {
+        for bad in [
+            "",
+            " ",
+            "\u{a0} \u{200b}",
+            "a\nb",
+            "\u{0}",
+            "\u{7f}",
+            &"x".repeat(257),
+        ] {
             assert!(SessionId::new(bad).is_err(), "{bad:?}");
         }
     }

@@ -169,7 +169,6 @@ async fn a_session_is_called_what_its_client_likes() {
     let longest = "ы".repeat(128);
     let ids = [
         "a",
-        " ",
         " two words ",
         "a/b/c",
         "../../../etc/passwd",
@@ -184,7 +183,6 @@ async fn a_session_is_called_what_its_client_likes() {
         "%2F%00",
         "a?b=c&d#e",
         "\"quoted\"",
-        "\u{200b}\u{202e}",
         longest.as_str(),
     ];
     assert_eq!(longest.len(), 256);
@@ -224,11 +222,13 @@ async fn a_session_is_called_what_its_client_likes() {
 
 // proves AS-2, AS-3
 #[tokio::test]
-async fn an_id_that_is_empty_too_long_or_holds_control_characters_is_refused() {
+async fn an_id_that_is_blank_too_long_or_holds_control_characters_is_refused() {
     let app = App::start([say("hi")]).await;
     let (long, wide) = ("x".repeat(257), "ы".repeat(129));
     let bad = [
         "",
+        " ",
+        "\u{200b}\u{202e}",
         "a\nb",
         "\u{0}",
         "tab\t",
@@ -254,6 +254,14 @@ async fn an_id_that_is_empty_too_long_or_holds_control_characters_is_refused() {
             );
             assert_eq!(answer.body["details"]["parameter"], "sessionId");
         }
+        let fork = json!({"sessionId": "s", "newSessionId": id});
+        let fork = app.call("forkSession", fork).await;
+        assert_eq!(
+            (fork.status, fork.code()),
+            (400, "invalid_params"),
+            "{id:?}"
+        );
+        assert_eq!(fork.body["details"]["parameter"], "newSessionId");
         let message = json!({"sessionId": id, "content": "hello"});
         assert_eq!(
             app.call("sendMessage", message).await.code(),

@@ -121,7 +121,7 @@ async fn named(app: &App, method: &str, name: &str, value: Option<&Value>) {
 async fn ids_of_messages_have_the_bounds_of_other_ids() {
     let app = app().await;
     let before = stored(&app).await;
-    for id in ["", "a\nb", &"x".repeat(257)] {
+    for id in ["", "  ", "a\nb", &"x".repeat(257)] {
         named(&app, "sendMessage", "messageId", Some(&json!(id))).await;
     }
     assert_eq!(stored(&app).await, before);

@@ -1,5 +1,6 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
+use samovar_core::command::is_blank;
 use samovar_core::message::{Outcome, ToolCall};
 use serde_json::{Value, json};
 
@@ -103,7 +104,7 @@ fn id() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("a".to_owned()),
         Just("b".to_owned()),
-        "[^\\p{Cc}]{1,60}"
+        "[^\\p{Cc}]{1,60}".prop_filter("blank", |id| !is_blank(id)),
     ]
 }
 

@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::{bool, option, sample};
+use samovar_core::command::is_blank;
 use samovar_core::message::{Outcome, Part, Status, ToolCall, Usage};
 use samovar_core::{CallId, Effect, Message, MessageId, Millis, Role};
 use serde_json::{Map, Value};
@@ -26,7 +27,8 @@ fn id() -> impl Strategy<Value = String> {
         any::<char>().prop_filter("control", |c| !c.is_control()),
         1..12,
     );
-    letters.prop_map(String::from_iter)
+    let ids = letters.prop_map(String::from_iter);
+    ids.prop_filter("blank", |id| !is_blank(id))
 }
 
 fn number() -> impl Strategy<Value = Value> {
