@@ -46,6 +46,7 @@ pub use keys::{ANY_NAME, Key, Keys, ProviderNames, VARIABLE_PREFIX};
 pub use kind::Kind;
 pub use located::{Located, State};
 pub use modes::AgentMode;
+pub use nearest::nearest;
 pub use origin::{Location, Origin};
 pub use page::{provider_reference, reference};
 pub use policy::PolicyRule;

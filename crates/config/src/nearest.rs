@@ -23,7 +23,7 @@ pub(crate) fn nearest_key(keys: &Keys, asked: &str) -> Option<String> {
 }
 
 /// Of these names the one that is nearest, if any is near.
-pub(crate) fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let ranked = names.map(|name| (distance(&fold(asked), &fold(name)), name));
     let (far, name) = ranked.min_by_key(|(far, _)| *far)?;
     // A third of the letters may be wrong; with more, the guess would only mislead.

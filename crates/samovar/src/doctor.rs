@@ -23,11 +23,11 @@ use samovar_locale::doctor as text;
 use samovar_server::{Home, UnreadReason, told_instructions, unread_instructions};
 use serde_json::json;
 
-use crate::args;
+use crate::args::{self, DirArgs};
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::screen::{put, visible};
+use crate::screen::{put, shell_word, visible};
 use crate::style::{Tone, columns, has_colours, painted, wrapped};
 
 /// Characters of the mark that a finding begins with.
@@ -68,6 +68,11 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
             if args.deep {
                 findings.extend(deep::examine(&found).await);
             }
+            let places = places(&args.places);
+            let commands = findings
+                .iter_mut()
+                .filter_map(|found| found.command.as_mut());
+            commands.for_each(|command| command.push_str(&placed(command, &places)));
             findings
         }
         Err(failure) => vec![unreadable(failure)],
@@ -144,12 +149,40 @@ impl Finding {
     /// Whether a person is told of it who did not ask for everything.
     fn is_notable(&self) -> bool {
         let is_asked_for = ["model", "rows"].contains(&self.what);
-        self.exit != Exit::Ok || self.is_mended || self.command.is_some() || is_asked_for
+        let is_missing = self.is_absent && self.what == "data";
+        let is_told = self.is_mended || self.command.is_some() || is_asked_for || is_missing;
+        self.exit != Exit::Ok || is_told
     }
 
     fn with_command(mut self, command: impl Into<String>) -> Self {
         self.command = Some(command.into());
         self
+    }
+}
+
+/// The options that let another command find the same data.
+fn places(typed: &DirArgs) -> String {
+    let options = [
+        ("--data-dir", &typed.data_dir),
+        ("--workspace", &typed.workspace),
+    ];
+    let typed = options.into_iter().filter_map(|(name, dir)| {
+        let dir = shell_word(dir.as_ref()?);
+        Some(format!(" {name} {dir}"))
+    });
+    typed.collect()
+}
+
+/// What of these options a command lacks that works on the data directory.
+fn placed(command: &str, places: &str) -> String {
+    let is_ours = command.starts_with("samovar ") && !command.starts_with("samovar config ");
+    let has_places = ["--data-dir", "--workspace"]
+        .iter()
+        .any(|name| command.contains(name));
+    if is_ours && !has_places {
+        places.to_owned()
+    } else {
+        String::new()
     }
 }
 

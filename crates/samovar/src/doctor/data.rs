@@ -1,5 +1,8 @@
 //! The data directory: whether it can be used, and who uses it.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use samovar_locale::doctor as text;
 use samovar_server::{Address, Home};
 use samovar_wire::api::{ModelsAnswer, RecoveryInfo, ServerInfo};
@@ -7,17 +10,32 @@ use samovar_wire::api::{ModelsAnswer, RecoveryInfo, ServerInfo};
 use super::{Finding, Mode, chat, files, relay};
 use crate::access;
 use crate::client::Client;
-use crate::config::Setup;
+use crate::config::{Place, Setup};
 use crate::difference;
 use crate::exit::Exit;
 use crate::model;
+use crate::screen::shell_word;
+use crate::stores::is_begun;
 use crate::timestamps::moment;
+
+/// Folders that are looked at for one of a near name, at most.
+const LOOKED_AT: usize = 10_000;
 
 /// Everything about the data directory.
 pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let dir = &found.config.data_dir;
     let reason = found.data_dir_reason.as_str();
     let shown = dir.display();
+    if !dir.exists() && care == Mode::Look && found.place == Place::Named {
+        let missing = Finding::absent("data", text::data_dir_missing(shown), reason);
+        return vec![match near(dir) {
+            None => missing,
+            Some(near) => {
+                let near = shell_word(&near);
+                missing.with_command(format!("samovar doctor --data-dir {near}"))
+            }
+        }];
+    }
     if !dir.exists() && care == Mode::Look {
         return vec![Finding::good("data", text::data_dir_to_come(shown), reason)];
     }
@@ -52,6 +70,19 @@ pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     let mut findings = vec![data];
     findings.extend(files::examine(found, care));
     findings
+}
+
+/// The data directory beside this one whose name is most like its.
+fn near(dir: &Path) -> Option<PathBuf> {
+    let (parent, asked) = (dir.parent()?, dir.file_name()?.to_str()?);
+    let entries = fs::read_dir(parent).ok()?.filter_map(Result::ok);
+    let begun = entries
+        .take(LOOKED_AT)
+        .filter(|entry| is_begun(&entry.path()));
+    let names = begun.filter_map(|entry| entry.file_name().into_string().ok());
+    let names: Vec<_> = names.collect();
+    let near = samovar_config::nearest(asked, names.iter().map(String::as_str))?;
+    Some(parent.join(near))
 }
 
 /// Who holds it.

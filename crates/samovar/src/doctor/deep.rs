@@ -73,7 +73,7 @@ fn odd(why: &str) -> Finding {
 /// other, such as one of another format.
 fn unread(broken: &Broken) -> Finding {
     let why = match broken {
-        Broken::Damaged(_) => text::deep_odd_why(),
+        Broken::Damaged(_) => text::deep_aside_why(),
         Broken::Full(_) | Broken::Starved(_) | Broken::ReadOnly(_) | Broken::Io(_) => {
             text::deep_unread_why()
         }

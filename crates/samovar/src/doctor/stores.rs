@@ -5,9 +5,8 @@ use samovar_server::OpenError;
 use samovar_server::data_dir::{Mended, Store, mend, missing};
 
 use super::{Finding, Mode};
-use crate::config::{Place, Setup};
+use crate::config::Setup;
 use crate::exit::Exit;
-use crate::screen::shell_word;
 use crate::stores::is_begun;
 
 /// What is typed to begin with an empty store.
@@ -21,20 +20,13 @@ pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     }
     match (missing(dir).await, care) {
         (Ok(None), _) => Vec::new(),
-        (Ok(Some(error)), Mode::Look) => vec![bad(&error).with_command(fix(found))],
+        (Ok(Some(error)), Mode::Look) => vec![bad(&error).with_command(FIX)],
         (Ok(Some(_)), Mode::Mend) => match mend(dir).await {
             Ok(mended) => mended.iter().map(|mended| said(found, mended)).collect(),
             Err(error) => vec![bad(&error)],
         },
         (Err(error), _) if error.code() == "data_dir_busy" => Vec::new(),
         (Err(error), _) => vec![bad(&error)],
-    }
-}
-
-fn fix(found: &Setup) -> String {
-    match found.place {
-        Place::Named => format!("{FIX} --data-dir {}", shell_word(&found.config.data_dir)),
-        Place::Beside | Place::OfFolder => FIX.to_owned(),
     }
 }
 

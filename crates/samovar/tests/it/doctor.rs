@@ -442,3 +442,60 @@ async fn it_tells_who_hears_the_global_chat_what_it_begins_with_and_who_waits_th
     let behind = format!("{alone}; 1 more question is queued");
     assert_eq!(finding(&during, "question")["fact"], behind);
 }
+
+// proves FC-1
+#[tokio::test]
+async fn a_data_directory_that_is_named_and_missing_is_told_with_one_of_a_near_name() {
+    let program = program();
+    program
+        .run(["run", "hello", "--data-dir", "sessions"])
+        .await
+        .exits(0);
+    for (typed, near) in [("sesions", Some("sessions")), ("elsewhere", None)] {
+        let said = program.run(["doctor", "--data-dir", typed]).await.exits(0);
+
+        let missing = format!("{typed} does not exist; the first command");
+        assert!(said.stdout.contains(&missing), "{said:?}");
+        let near = near.map(|near| format!("/{near}\n"));
+        let is_named = near.is_some_and(|near| said.stdout.contains(&near));
+        assert_eq!(is_named, typed == "sesions", "{said:?}");
+        let listed = ["sessions", "list", "--data-dir", typed];
+        let listed = program.run(listed).await.exits(0);
+        assert!(listed.stderr.contains("does not exist yet"), "{listed:?}");
+        assert!(!program.folder().join(typed).exists());
+    }
+}
+
+// proves DU-13, FC-1
+#[tokio::test]
+async fn what_it_says_of_a_damaged_row_is_typed_and_then_nothing_is_damaged() {
+    let program = program();
+    for said in ["keep this", "flip this"] {
+        let run = ["run", said, "--model", "demo", "--data-dir", "a dir"];
+        program.run(run).await;
+    }
+    let journal = program.folder().join("a dir/journal/data.mdb");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    for at in 0..bytes.len() {
+        if bytes[at..].starts_with(b"flip this") {
+            bytes[at] ^= 1;
+        }
+    }
+    std::fs::write(journal, bytes).unwrap();
+    let look = ["doctor", "--deep", "--json", "--data-dir", "a dir"];
+    let found = document(&program.run(look).await.exits(1));
+    let told = finding(&found, "rows")["command"].as_str().unwrap();
+    let (command, dir) = told.split_once(" --data-dir ").unwrap();
+    let typed = command.split(' ').skip(1).chain(["--yes", "--data-dir"]);
+    let typed = typed.chain([dir.trim_matches('\'')]);
+
+    program.run(typed.collect::<Vec<_>>()).await.exits(0);
+
+    program.run(look).await.exits(0);
+    let listed = ["sessions", "list", "--data-dir", "a dir"];
+    let listed = program.run(listed).await.exits(0).stdout;
+    assert!(
+        listed.contains("keep this") && !listed.contains("lip this"),
+        "{listed}"
+    );
+}

@@ -63,7 +63,9 @@ fn read_all(tables: &Tables) -> Result<WalkReport, Fault> {
         let (key, bytes) = entry?;
         walked.rows += 1;
         let key = RowKey::from_key(key);
-        if let Err(broken) = Row::read(key, bytes).and_then(|row| row.events()) {
+        if let Err(broken) = Row::read(key, bytes).and_then(|row| row.events())
+            && !is_deleted(tables, &txn, key.log)
+        {
             walked.note(key.log, session_of(tables, &txn, key.log)?, &broken);
         }
     }
@@ -104,6 +106,12 @@ impl WalkReport {
         };
         row.or_insert_with(|| broken.to_string());
     }
+}
+
+/// Whether a log was deleted: nothing reads its rows again, and they are removed in time.
+fn is_deleted(tables: &Tables, txn: &RoTxn<'_>, log: LogNo) -> bool {
+    let row = tables.log_row(txn, log);
+    row.is_ok_and(|row| row.is_some_and(|row| row.deleted))
 }
 
 /// The session of a log, as far as a table still tells.
