@@ -10,9 +10,9 @@ use crate::args::{AllowFor, Approvals, Common};
 use crate::calls;
 use crate::client::{Client, segment};
 use crate::exit::{Exit, Failure};
-use crate::output::{self, table};
+use crate::output::{self, Format, table};
 use crate::reconnecting::Repeat;
-use crate::screen::beginning;
+use crate::screen::{beginning, say};
 use crate::sessions::{change, look};
 use crate::timestamps::{age, moment, now};
 
@@ -25,6 +25,9 @@ pub(crate) async fn approvals(command: Approvals) -> Result<Exit, Failure> {
         Approvals::List { common } => {
             let waiting = waiting(&common).await?;
             let format = common.machine.format();
+            if waiting.items.is_empty() && format == Format::Text {
+                say(text::approvals::none());
+            }
             output::list(format, "approval", &waiting.items, list)?;
         }
         Approvals::Show { approval, common } => {
@@ -54,6 +57,9 @@ pub(crate) async fn approvals(command: Approvals) -> Result<Exit, Failure> {
         Approvals::Rules { common } => {
             let asked = async |client: &Client| client.get::<Vec<RuleInfo>>("/api/rules").await;
             let rules = look(&common, asked).await?;
+            if rules.is_empty() && common.machine.format() == Format::Text {
+                say(text::approvals::no_rules());
+            }
             output::list(common.machine.format(), "rule", &rules, |rules| {
                 let rows = rules.iter().map(|rule| {
                     let grant = covered(&rule.grant);

@@ -8,7 +8,8 @@ mod move_here;
 mod search;
 pub(crate) mod undo;
 
-use std::io::IsTerminal;
+use std::fs;
+use std::io::{ErrorKind, IsTerminal};
 
 use samovar_core::Code;
 use samovar_locale as text;
@@ -26,7 +27,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::reconnecting::{Reconnecting, Repeat};
 use crate::run;
-use crate::screen::confirm;
+use crate::screen::{confirm, say};
 use crate::timestamps::moment;
 
 use find::Precision;
@@ -51,7 +52,11 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
             };
             let session = look(&common, renamed).await?;
             output::one(common.machine.format(), "session", &session, |session| {
-                text::sessions::renamed(&session.id, title.trim()) + "\n"
+                let told = match &session.title {
+                    Some(title) => text::sessions::renamed(&session.id, title),
+                    None => text::sessions::untitled(&session.id),
+                };
+                told + "\n"
             })
         }
         Sessions::Move { from, common } => move_here::move_here(from, &common).await,
@@ -86,13 +91,18 @@ async fn look_in<A>(
     look_at(&found, question).await
 }
 
-/// As [`look`], of what was found. A folder that has no store yet gets none from a look.
+/// As [`look`], of what was found. What has no data directory yet gets none from a look.
 pub(crate) async fn look_at<A>(
     found: &Setup,
     question: impl AsyncFn(&Client) -> Result<A, Failure>,
 ) -> Result<A, Failure> {
-    if found.place != Place::OfFolder || found.config.data_dir.exists() {
+    let dir = &found.config.data_dir;
+    let is_missing = fs::metadata(dir).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    if !is_missing {
         return once(found, Repeat::Harmless, question).await;
+    }
+    if found.place == Place::Named {
+        say(&text::client::data_dir_missing(dir.display()));
     }
     let nothing = tempfile::tempdir().map_err(|error| Failure::broken(&error))?;
     let mut config = found.config.clone();

@@ -24,8 +24,8 @@ pub(crate) fn before_turns(
     is_sure: bool,
     is_person_there: bool,
 ) -> Result<(), Failure> {
-    // Nothing begins in a folder that is too wide, so there is nothing to ask either.
-    if found.check_workspace().is_err() {
+    // Nothing begins in a folder that is too wide or missing, so there is nothing to ask either.
+    if found.check_workspace().is_err() || !found.config.workspace.is_dir() {
         return Ok(());
     }
     let (trust, folder) = (&found.config.trust, &found.config.workspace);

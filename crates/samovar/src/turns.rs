@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use samovar_core::TurnId;
+use samovar_core::{Code, TurnId};
 use samovar_locale as text;
 use samovar_wire::agent::{BudgetInfo, Dollars};
 use samovar_wire::api::{TurnCancelled, TurnInfo, TurnProgress};
@@ -13,8 +13,9 @@ use unicode_width::UnicodeWidthStr;
 use crate::args::Turns;
 use crate::client::{Client, segment};
 use crate::exit::{Exit, Failure};
-use crate::output;
+use crate::output::{self, Format};
 use crate::reconnecting::Repeat;
+use crate::screen::say;
 use crate::sessions::{change, look};
 use crate::style::{columns, wrapped};
 
@@ -37,13 +38,24 @@ pub(crate) async fn turns(command: Turns) -> Result<Exit, Failure> {
             );
             let asked = async |client: &Client| client.get::<Vec<TurnInfo>>(&path).await;
             let turns = look(&common, asked).await?;
+            if turns.is_empty() && common.machine.format() == Format::Text {
+                say(text::turns::none());
+            }
             output::list(common.machine.format(), "turn", &turns, tree)?;
             Ok(Exit::Ok)
         }
         Turns::Stop { turn, common } => {
             let path = format!("/api/turns/{}/cancel", segment(&turn));
             let asked = async |client: &Client| client.post(&path, &json!({})).await;
-            let stopped: TurnCancelled = change(&common, Repeat::Harmless, asked).await?;
+            let stopped = change(&common, Repeat::Harmless, asked).await;
+            let stopped: TurnCancelled = stopped.map_err(|failure| {
+                let code = Code::UnknownTurn.as_str();
+                if failure.code == code {
+                    Failure::new(Exit::Usage, code, text::turns::unknown())
+                } else {
+                    failure
+                }
+            })?;
             output::one(common.machine.format(), "turn", &stopped, |stopped| {
                 if stopped.cancelled {
                     text::turns::stopped(&turn) + "\n"

@@ -100,8 +100,8 @@ impl AuditLog {
         let (mut chain, is_short, note) = opened;
         disk.watch(&path);
         if let Some((what, why)) = note {
-            if what == What::Restored {
-                tracing::info!("the audit's chain begins where the backup ends");
+            if matches!(what, What::Restored | What::ChainResumed) {
+                tracing::info!(event = what.as_str(), "the audit's chain begins again");
             } else {
                 tracing::warn!(event = what.as_str(), why, "the audit's chain");
             }

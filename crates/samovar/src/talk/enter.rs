@@ -196,15 +196,18 @@ async fn last_session(client: &Client, found: &Setup) -> Result<SessionInfo, Fai
     let params = json!({ "limit": LOOKED_THROUGH });
     let sessions: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
     let folder = folder(found);
-    // A data directory that was named may have those of other folders.
-    let is_here = |session: &SessionInfo| match session.metadata.get("workspace") {
-        Some(workspace) if found.place == Place::Named => *workspace == folder,
-        Some(_) => true,
-        None => false,
-    };
-    let is_begun = |session: &SessionInfo| session.message_count > 0 && is_here(session);
-    let mut here = sessions.items.into_iter().filter(is_begun);
-    here.next().ok_or_else(|| {
+    let of_folders = sessions
+        .items
+        .into_iter()
+        .filter(|session| session.message_count > 0 && session.metadata.contains_key("workspace"));
+    let (here, elsewhere): (Vec<_>, Vec<_>) =
+        of_folders.partition(|session| session.metadata["workspace"] == folder);
+    // The store of a folder may have been moved here with what was said in another one; a data
+    // directory that was named has those of any folder.
+    let moved = elsewhere
+        .into_iter()
+        .filter(|_| found.place != Place::Named);
+    here.into_iter().chain(moved).next().ok_or_else(|| {
         let why = text::run::nothing_to_continue();
         Failure::new(Exit::Usage, "unknown_session", why)
     })

@@ -370,3 +370,77 @@ async fn a_running_server_whose_models_are_not_those_of_this_shell_is_named() {
     }
     drop(server);
 }
+
+// proves FC-10
+#[tokio::test]
+async fn folders_that_share_a_data_directory_see_the_same_list_and_continue_their_own_session() {
+    let program = program();
+    let (one, two) = (folder(&program, "work"), folder(&program, "two"));
+    // From here on, the first folder's commands use its `data` without being told.
+    program.serve(&[]).await.kill().await;
+    let shared = one.join("data");
+    let shared = shared.to_str().unwrap();
+    ok(&program, &one, &["run", "what is 1+1"]).await;
+    ok(
+        &program,
+        &two,
+        &["run", "what is 2+2", "--data-dir", shared],
+    )
+    .await;
+    for (here, typed, own, other) in [
+        (&one, &[][..], "what is 1+1", "what is 2+2 (in "),
+        (
+            &one,
+            &["--data-dir", shared],
+            "what is 1+1",
+            "what is 2+2 (in ",
+        ),
+        (
+            &two,
+            &["--data-dir", shared],
+            "what is 2+2",
+            "what is 1+1 (in ",
+        ),
+    ] {
+        let listed = [&["sessions", "list"], typed].concat();
+        let listed = ok(&program, here, &listed).await.stdout;
+        assert!(listed.contains(&format!("{own}\n")), "{listed}");
+        assert!(listed.contains(other), "{listed}");
+        let again = [&["run", "--continue", "again", "-o", "json"], typed].concat();
+        let again = run_in(&program, here, &again).await;
+        let again: Value = serde_json::from_str(&again.stdout).unwrap();
+        let session = again["sessionId"].as_str().unwrap();
+        let shown = [&["sessions", "show", session], typed].concat();
+        let shown = ok(&program, here, &shown).await.stdout;
+        assert!(shown.contains(own), "{shown}");
+    }
+}
+
+// proves FC-10
+#[tokio::test]
+async fn a_list_without_a_line_says_why() {
+    let program = program();
+    let none = program.run(["turns", "list"]).await.exits(0);
+    assert!(none.stderr.contains("there are no turns here"), "{none:?}");
+    program.run(["run", "what is 1+1"]).await.exits(0);
+    for (args, why) in [
+        (
+            &["sessions", "list", "--offset", "7"][..],
+            "there is only 1 session",
+        ),
+        (
+            &["sessions", "list", "--query", "zz"][..],
+            "no session has \"zz\"",
+        ),
+        (
+            &["sessions", "list", "--all", "--query", "zz"],
+            "no session has \"zz\"",
+        ),
+        (&["approvals", "list"], "no call waits"),
+        (&["approvals", "rules"], "nothing is allowed for good"),
+    ] {
+        let said = program.run(args).await.exits(0);
+        assert!(said.stderr.contains(why), "{said:?}");
+        assert_eq!(said.stdout, "", "{args:?}");
+    }
+}
