@@ -229,6 +229,7 @@ pub fn begins(line: &[u8]) -> bool {
 /// # Errors
 /// [`Code::ImportUnusable`] when it is another schema, or of a newer version.
 pub fn check_head(line: &[u8]) -> Result<(), Error> {
+    let line = line.strip_prefix(BOM).unwrap_or(line);
     match split(line.trim_ascii_end()) {
         Some((_, _, Line::Head { schema, version })) => is_readable(&schema, version),
         _ => Err(unusable(locale::export::no_export())),

@@ -80,8 +80,10 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
     let mut file = Exports::new(BufReader::new(&whole));
     let mut is_empty = true;
     while let Some(lines) = file.next().map_err(unreadable)? {
-        let head = lines.split(|byte| *byte == b'\n').next();
-        check_head(head.unwrap_or_default())?;
+        if is_empty || !is_cut_head(&lines) {
+            let head = lines.split(|byte| *byte == b'\n').next();
+            check_head(head.unwrap_or_default())?;
+        }
         is_empty = false;
     }
     if is_empty {
@@ -92,7 +94,11 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
     let mut imported = ImportResult::default();
     let result = async {
         while let Some(lines) = file.next().map_err(unreadable)? {
-            bring_in(lines, file.first_line, common, &mut imported).await?;
+            if is_cut_head(&lines) && file.first_line > 1 {
+                imported.broken_at_line = Some(file.first_line);
+            } else {
+                bring_in(lines, file.first_line, common, &mut imported).await?;
+            }
             if imported.broken_at_line.is_some() {
                 break;
             }
@@ -106,7 +112,11 @@ pub(super) async fn import(path: &Path, common: &Common) -> Result<(), Failure> 
     }
     result?;
     imported.broken_at_line.map_or(Ok(()), |line| {
-        let why = text::export::broken(line);
+        let why = if line > file.last_line {
+            text::export::ends_early(file.last_line)
+        } else {
+            text::export::broken(line)
+        };
         Err(Failure::new(Exit::Usage, "import_unusable", why))
     })
 }
@@ -129,6 +139,11 @@ fn opened(path: &Path) -> io::Result<File> {
     };
     copy.rewind()?;
     Ok(copy)
+}
+
+/// Whether nothing is left of an export but the beginning of its first line.
+fn is_cut_head(lines: &[u8]) -> bool {
+    !lines.contains(&b'\n')
 }
 
 /// Imports one export.
@@ -178,9 +193,9 @@ struct Exports<R> {
     file: R,
     /// The line that begins the next one.
     ahead: Vec<u8>,
-    /// The number of the first line of the last one, from 1.
+    /// The numbers of the first and the last line of the last one, from 1.
     first_line: u64,
-    next_line: u64,
+    last_line: u64,
 }
 
 impl<R: BufRead> Exports<R> {
@@ -189,15 +204,15 @@ impl<R: BufRead> Exports<R> {
             file,
             ahead: Vec::new(),
             first_line: 1,
-            next_line: 1,
+            last_line: 0,
         }
     }
 
     /// The lines of the next one, at most one more byte than can be imported.
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut lines = std::mem::take(&mut self.ahead);
-        self.first_line = self.next_line;
-        self.next_line += u64::from(!lines.is_empty());
+        self.first_line = self.last_line + 1;
+        self.last_line += u64::from(!lines.is_empty());
         while lines.len() <= MAX_IMPORT_BYTES {
             let room = (MAX_IMPORT_BYTES + 1 - lines.len()) as u64;
             let mut line = Vec::new();
@@ -209,7 +224,7 @@ impl<R: BufRead> Exports<R> {
                 break;
             }
             lines.append(&mut line);
-            self.next_line += 1;
+            self.last_line += 1;
         }
         Ok((!lines.is_empty()).then_some(lines))
     }

@@ -1,6 +1,7 @@
 //! Sessions leave a store as a file and come into another one.
 
 use samovar_model_server::{call, say};
+use samovar_testkit::Program;
 use serde_json::{Value, json};
 
 use crate::setup::with_model;
@@ -108,6 +109,36 @@ async fn a_cut_file_comes_in_to_its_last_whole_message_and_no_export_does_not() 
         told.stderr.contains("line 9 is cut or was changed"),
         "{told:?}"
     );
+    // Two exports of five lines each.
+    let lines: Vec<_> = exported.split_inclusive('\n').collect();
+    let mark = "\u{feff}".to_owned();
+    for (name, text, why) in [
+        (
+            "at an end",
+            lines[..3].concat(),
+            "lines are missing after line 3;",
+        ),
+        (
+            "before the second",
+            lines[..2].concat() + &lines[5..].concat(),
+            "lines are missing after line 2;",
+        ),
+        (
+            "in a head",
+            lines[..5].concat() + &lines[5][..20],
+            "line 6 is cut",
+        ),
+        (
+            "a mark",
+            mark + &lines[..3].concat() + &lines[3][..9],
+            "line 4 is cut",
+        ),
+    ] {
+        program.file(name, text);
+        let told = run(&["sessions", "import", name]).await.exits(2);
+        assert!(told.stderr.contains(why), "{name}: {told:?}");
+        assert!(told.stdout.contains("was imported"), "{name}: {told:?}");
+    }
     for (file, code) in [
         ("none.jsonl", "import_unusable"),
         ("nowhere", "import_unusable"),
@@ -152,7 +183,7 @@ async fn an_import_refuses_a_newer_file_whole_and_tells_of_one_that_is_cut_betwe
         told.stdout.contains("was imported, with 2 messages"),
         "{told:?}"
     );
-    assert!(told.stderr.contains("line 7"), "{told:?}");
+    assert!(told.stderr.contains("missing after line 6;"), "{told:?}");
 }
 
 // proves AS-29
@@ -166,16 +197,8 @@ async fn of_all_sessions_a_damaged_one_is_left_out_of_an_export_and_named() {
     for said in ["the first one", "the second one", "the third one"] {
         run(&["run", said]).await.exits(0);
     }
-    let history = program.folder().join("data/history.db");
-    let mut bytes = std::fs::read(&history).unwrap();
     // In the message and not in the preview, so that the session is still listed.
-    let (old, new) = (b"\"the second one\"", b"\"the Second one\"");
-    for at in 0..bytes.len() - old.len() {
-        if bytes[at..].starts_with(old) {
-            bytes[at..][..old.len()].copy_from_slice(new);
-        }
-    }
-    std::fs::write(history, bytes).unwrap();
+    replace(&program, "\"the second one\"", "\"the Second one\"");
 
     let told = run(&["sessions", "export", "--all"]).await.exits(1);
 
@@ -183,4 +206,39 @@ async fn of_all_sessions_a_damaged_one_is_left_out_of_an_export_and_named() {
     for (said, is_there) in [("first", true), ("econd", false), ("third", true)] {
         assert_eq!(told.stdout.contains(said), is_there, "{said}");
     }
+
+    replace(&program, "the third one", "the Third one");
+
+    for (offset, shown, more) in [("0", "", "1 of 3"), ("1", "the second one", "2 of 3")] {
+        let args = ["sessions", "list", "--limit", "1", "--offset", offset];
+        let listed = run(&args).await.exits(0);
+        assert!(listed.stdout.contains(shown), "{listed:?}");
+        for said in [more, "1 session is damaged"] {
+            assert!(listed.stderr.contains(said), "{listed:?}");
+        }
+    }
+    let terminal = program.at_terminal(["sessions", "list", "--data-dir", "data"]);
+    let listed = terminal.leaves().await.exits(0).screen;
+    assert!(listed.contains("1 session is damaged"), "{listed}");
+    for left_out in ["ERROR", "are shown"] {
+        assert!(!listed.contains(left_out), "{listed}");
+    }
+    let all = ["sessions", "list", "--all", "--data-dir", "data"];
+    let all = program.run(all).await.exits(0);
+    assert!(
+        all.stdout.contains("1 damaged session is not listed"),
+        "{all:?}"
+    );
+}
+
+/// Replaces these bytes in the history.
+fn replace(program: &Program, old: &str, new: &str) {
+    let history = program.folder().join("data/history.db");
+    let mut bytes = std::fs::read(&history).unwrap();
+    for at in 0..bytes.len() - old.len() {
+        if bytes[at..].starts_with(old.as_bytes()) {
+            bytes[at..][..old.len()].copy_from_slice(new.as_bytes());
+        }
+    }
+    std::fs::write(history, bytes).unwrap();
 }
