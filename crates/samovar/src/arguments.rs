@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use samovar_core::id::MAX_ID_BYTES;
 use samovar_core::title::MAX_TITLE_BYTES;
 use samovar_core::{Millis, SessionId, Title, Usd};
 use samovar_locale as text;
@@ -18,6 +19,9 @@ use crate::timestamps::now;
 
 /// Characters of a wrong value that are shown.
 const SHOWN: usize = 80;
+
+/// The arguments that are texts of words, by their names in the help.
+const TEXTS: [&str; 7] = ["PROMPT", "TEXT", "TITLE", "ID", "MESSAGE", "ARGS", "PARAMS"];
 
 /// Bytes of a room's name, at most.
 const MAX_ROOM_BYTES: usize = 200;
@@ -69,6 +73,43 @@ pub(crate) fn sentence(error: &clap::Error) -> String {
     }
 }
 
+/// What to type for a text whose hyphen made it options: `-here` asks for help with its `h`. `None` if
+/// the command takes no text, or what was typed was hardly meant as one.
+pub(crate) fn read_as_options(error: &clap::Error, typed: &[String]) -> Option<String> {
+    let is_meant = |word: &&String| match error.kind() {
+        ErrorKind::DisplayHelp => is_text_with_help(word),
+        ErrorKind::UnknownArgument => {
+            let unknown = said(error, ContextKind::InvalidArg);
+            let is_cluster = unknown.len() == 2 && !word.starts_with("--") && word.len() > 2;
+            let has_it = is_cluster && word.contains(unknown.trim_start_matches('-'));
+            word.starts_with('-') && (has_it || word.contains(char::is_whitespace))
+        }
+        _ => false,
+    };
+    let all = error.to_string();
+    let usage = all.lines().find(|line| line.starts_with("Usage:"))?;
+    let mut options = typed.iter().take_while(|word| *word != "--");
+    let word = options.find(is_meant).filter(|_| takes_text(usage))?;
+    Some(says::read_as_options(quoted(word)))
+}
+
+/// Whether a word has an `h` that clap reads as `-h`, and after it letters that are no options.
+fn is_text_with_help(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let parts = letters.and_then(|letters| letters.split_once('h'));
+    parts.is_some_and(|(before, after)| {
+        let is_known = |letter| matches!(letter, 'h' | 'v' | 'V');
+        before.chars().all(is_known) && !after.chars().all(is_known)
+    })
+}
+
+/// Whether a command as it is to be typed ends with a text of words.
+fn takes_text(usage: &str) -> bool {
+    let last = usage.trim_end().trim_end_matches("...").rsplit(' ').next();
+    let last = last.map(|word| word.trim_matches(['<', '>', '[', ']']));
+    last.is_some_and(|last| TEXTS.contains(&last))
+}
+
 /// The command that is spelled most like what was typed: clap puts it last.
 fn nearest(error: &clap::Error) -> Option<String> {
     match error.get(ContextKind::SuggestedSubcommand)? {
@@ -81,7 +122,12 @@ fn nearest(error: &clap::Error) -> Option<String> {
 /// An option that there is not, or a word that nothing takes.
 fn unknown(error: &clap::Error, option: String) -> String {
     if !option.starts_with('-') {
-        return says::too_many(quoted(&said(error, ContextKind::InvalidArg)));
+        let (word, usage) = (quoted(&said(error, ContextKind::InvalidArg)), usage(error));
+        return if takes_text(&usage) {
+            says::too_many(word)
+        } else {
+            says::too_many_of(word, usage)
+        };
     }
     match name(error, ContextKind::SuggestedArg) {
         nearest if nearest.is_empty() => says::unknown_option(option),
@@ -172,6 +218,14 @@ pub(crate) fn session(typed: &str) -> Result<String, String> {
     match SessionId::new(typed) {
         Ok(_) => Ok(typed.to_owned()),
         Err(_) => Err(says::expected_session().to_owned()),
+    }
+}
+
+/// The id of a session that is to be made.
+pub(crate) fn new_session(typed: &str) -> Result<String, String> {
+    match SessionId::new(typed) {
+        Ok(_) => Ok(typed.to_owned()),
+        Err(_) => Err(says::expected_new_session(MAX_ID_BYTES)),
     }
 }
 

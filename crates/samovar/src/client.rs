@@ -426,8 +426,13 @@ impl Failure {
                     Code::InvalidParams if relay_code(&refusal) == Some("NO_ACTIVE_SPEC") => {
                         text::client::screen_empty(refusal.error)
                     }
+                    Code::InvalidParams if is_unknown_message(&refusal) => {
+                        text::client::message_unknown().to_owned()
+                    }
                     Code::UnknownTool => text::client::tool_unknown().to_owned(),
                     Code::UnknownAgent => text::client::agent_unknown().to_owned(),
+                    Code::UnknownRule => text::client::rule_unknown().to_owned(),
+                    Code::UnknownApproval => text::client::approval_unknown().to_owned(),
                     Code::UnknownToken => text::client::token_unknown().to_owned(),
                     _ => refusal.error,
                 };
@@ -446,6 +451,15 @@ impl Failure {
 /// The relay's code, if a host refused it and not the server.
 fn relay_code(refusal: &ErrorBody) -> Option<&str> {
     refusal.details.as_ref()?.get("relayCode")?.as_str()
+}
+
+/// Whether a message was named that the session does not have.
+fn is_unknown_message(refusal: &ErrorBody) -> bool {
+    let unknown = refusal
+        .details
+        .as_ref()
+        .and_then(|details| details.get("unknown"));
+    unknown.is_some_and(|unknown| *unknown == true)
 }
 
 #[cfg(test)]

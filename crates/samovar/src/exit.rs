@@ -213,6 +213,13 @@ impl From<StartError> for Failure {
 
 /// What clap has to say: help on stdout; an error on stderr like every other.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let typed = std::env::args_os().skip(1);
+    let typed: Vec<_> = typed
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if let Some(why) = arguments::read_as_options(error, &typed) {
+        return Failure::usage(why).report();
+    }
     if !error.use_stderr() {
         return match written(error.print()) {
             Ok(_) => Exit::Ok.into(),

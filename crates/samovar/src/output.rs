@@ -121,7 +121,8 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     fitted(rows, columns(&io::stdout()))
 }
 
-fn fitted(rows: &[Vec<String>], available: Option<usize>) -> String {
+/// As [`table`], for so many columns; `None` if the lines are not broken.
+pub(crate) fn fitted(rows: &[Vec<String>], available: Option<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));

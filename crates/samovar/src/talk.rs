@@ -405,13 +405,16 @@ impl Talk {
         Ok(())
     }
 
-    /// Says that a message waits behind a turn which waits itself. Who cannot know says nothing.
+    /// Says that a message waits for a turn which waits itself, or which still runs, such as one
+    /// that was interrupted and continues first. Who cannot know says nothing.
     async fn say_what_waits(&mut self, source: &Source) {
-        let session = self.session.id.clone();
-        if let (Source::Message(_), Ok(recovery)) = (source, self.recovery().await)
-            && let Some(cut) = recovery.of(&session)
-        {
+        let (Source::Message(_), Ok(recovery)) = (source, self.recovery().await) else {
+            return;
+        };
+        if let Some(cut) = recovery.of(&self.session.id) {
             say(&text::run::waits_behind(&cut.session_id));
+        } else if self.session.message_count > 0 && self.is_queued().await {
+            say(text::run::waits_for_turn());
         }
     }
 

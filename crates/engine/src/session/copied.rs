@@ -69,7 +69,11 @@ impl Mailbox {
         let found = rows.iter().position(|row| row.message.id == *last);
         let shown = locale::quoted(last.as_str());
         let why = match found {
-            None => locale::session::no_message(&self.id, shown),
+            None => {
+                let details = json!({"parameter": "messageId", "unknown": true});
+                let why = locale::session::no_message(&self.id, shown);
+                return Err(Error::new(Code::InvalidParams, why).with_details(details));
+            }
             Some(at) if rows[at].agent.depth() > 0 => locale::session::message_of_called(shown),
             Some(at) if !is_over(&rows[at]) => {
                 let why = locale::session::message_not_over(shown);

@@ -94,7 +94,7 @@ pub(crate) struct ForkSession {
     pub(crate) id: String,
     #[arg(long, value_name = "MESSAGE", help = help::fork_at())]
     pub(crate) at: Option<String>,
-    #[arg(long, value_name = "ID", help = help::fork_into(), value_parser = arguments::session)]
+    #[arg(long, value_name = "ID", help = help::fork_into(), value_parser = arguments::new_session)]
     pub(crate) into: Option<String>,
     #[arg(long, help = help::fork_title(), value_parser = arguments::title)]
     pub(crate) title: Option<String>,

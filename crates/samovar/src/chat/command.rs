@@ -1,5 +1,6 @@
 //! The commands of a chat: lines that begin with a slash.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use samovar_core::{Approval, Code};
@@ -12,10 +13,11 @@ use crate::config::Setup;
 use crate::exit::Failure;
 use crate::images;
 use crate::lists::{Rows, show_models};
-use crate::output::table;
+use crate::output::{fitted, table};
 use crate::screen::{put, say, visible};
 use crate::sessions::undo::effects;
 use crate::sessions::{find, fork};
+use crate::style::columns;
 use crate::talk::{Talk, UndoReach};
 use crate::timestamps::{age, now};
 
@@ -66,6 +68,10 @@ impl Slash {
             ("cost", None) => Self::Cost,
             ("help" | "?", None) => Self::Help,
             ("quit" | "exit", None) => Self::Quit,
+            (name, Some(_)) if let Some(takes) = takes(name) => {
+                let why = text::chat::wrong_argument(text::quoted(line.trim()), takes);
+                return Err(Failure::usage(why));
+            }
             _ => {
                 let why = text::chat::unknown_command(text::quoted(line.trim()));
                 return Err(Failure::usage(why));
@@ -116,11 +122,34 @@ impl Slash {
             }
             Self::Undo(reach) => undo(reach, talk, lines).await?,
             Self::Cost => cost(talk).await?,
-            Self::Help => say(text::chat::help()),
+            Self::Help => say(&help_of(columns(&io::stderr()))),
             Self::Quit => return Ok(ChatFlow::Leave),
         }
         Ok(ChatFlow::GoOn)
     }
+}
+
+/// How the commands are typed that take no argument, or one of a few words.
+fn takes(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "new" => "/new",
+        "fork" => "/fork",
+        "undo" => "/undo, /undo messages",
+        "cost" => "/cost",
+        "help" | "?" => "/help",
+        "quit" | "exit" => "/quit",
+        _ => return None,
+    })
+}
+
+/// The commands with what each does, as a table whose second column is broken within itself.
+fn help_of(columns: Option<usize>) -> String {
+    let rows = text::chat::help().lines().map(|line| {
+        let (typed, does) = line.split_once("  ").unwrap_or((line, ""));
+        vec![typed.to_owned(), does.trim_start().to_owned()]
+    });
+    let rows = fitted(&rows.collect::<Vec<_>>(), columns);
+    rows.trim_end().to_owned()
 }
 
 /// A path as a terminal spells one that is dropped on it.
@@ -214,6 +243,20 @@ async fn cost(talk: &mut Talk) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
+    // proves FC-1
+    #[test]
+    fn the_help_keeps_its_two_columns_at_any_width() {
+        for width in [39, 79, 199] {
+            let help = help_of(Some(width));
+            for line in help.lines() {
+                let (typed, does) = line.split_at(line.char_indices().nth(15).unwrap().0);
+                assert!(does.starts_with("  ") && !does.starts_with("   "), "{line}");
+                assert!(line.chars().count() <= width, "{line}");
+                assert!(!typed.starts_with(' ') || typed.trim().is_empty(), "{line}");
+            }
+        }
+    }
+
     #[test]
     fn a_line_with_a_slash_is_a_command_and_a_wrong_one_is_said_to_be() {
         let read = |line| Slash::read(line).map_err(|failure| failure.code);
@@ -230,6 +273,15 @@ mod tests {
         assert_eq!(read("/approval"), Ok(Some(Slash::Approval(None))));
         let level = Slash::Approval(Some(Approval::ReadOnly));
         assert_eq!(read("/approval read-only"), Ok(Some(level)));
+        let why = |line| Slash::read(line).unwrap_err().message;
+        for (line, takes) in [
+            ("/fork x", "/fork"),
+            ("/help x", "/help"),
+            ("/undo now", "/undo, /undo messages"),
+        ] {
+            let said = text::chat::wrong_argument(text::quoted(line), takes);
+            assert_eq!(why(line), said);
+        }
         for wrong in [
             "/",
             "/nothing",

@@ -172,6 +172,16 @@ impl Talk {
         }
     }
 
+    /// Whether the last turn of the session waits for another to end.
+    pub(super) async fn is_queued(&mut self) -> bool {
+        let turns = self.turns().await.unwrap_or_default();
+        let mut own = turns.iter().filter(|turn| turn.depth == 0).rev();
+        let is_waiting = own
+            .next()
+            .is_some_and(|last| last.state == TurnProgress::Queued);
+        is_waiting && own.any(|turn| turn.state != TurnProgress::Finished)
+    }
+
     async fn turns(&mut self) -> Result<Vec<TurnInfo>, Failure> {
         let session = segment(self.session.id.as_str());
         let path = format!("/api/turns?limit={LOOKED_AT}&sessionId={session}");

@@ -136,7 +136,7 @@ async fn lines_with_a_slash_are_commands_and_a_wrong_one_leaves_the_chat_as_it_i
     enter(
         &terminal,
         "/help",
-        "/undo           take back the last turn",
+        "/undo            take back the last turn",
     )
     .await;
     enter(

@@ -49,6 +49,13 @@ async fn a_session_is_forked_whole_and_from_a_message() {
         (&"f".into(), &"A way".into())
     );
     assert_eq!(made["messageCount"], 2);
+    let told = run(&["sessions", "fork", whole, "--at", "bogus"]).await;
+    assert_eq!(told.code, Some(2), "{told:?}");
+    assert!(
+        told.stderr
+            .contains("samovar sessions show ID --json lists"),
+        "{told:?}"
+    );
     let told = run(&["run", "--fork", "hello"]).await;
     assert_eq!(told.code, Some(2), "{told:?}");
 }

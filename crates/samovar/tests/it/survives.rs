@@ -318,3 +318,31 @@ async fn a_run_joins_the_turn_that_runs_or_takes_its_place_or_is_refused() {
         "one answer to both\n"
     );
 }
+
+// proves FC-1
+#[tokio::test]
+async fn a_message_after_an_interrupted_turn_says_what_it_waits_for() {
+    let gate = Gate::new("later");
+    let (program, model) = with_model([
+        say("half").hold_head(&gate),
+        say("the whole answer").hold_head(&gate),
+        say("well"),
+    ])
+    .await;
+    let mut first = program.command(["run", "go"]).spawn().unwrap();
+    model.wait_for(|asked| asked.len() == 1).await;
+    first.kill().await.unwrap();
+
+    let mut again = program
+        .command(["run", "--continue", "again"])
+        .spawn()
+        .unwrap();
+
+    says(
+        &mut again,
+        "an earlier turn of this session is still running",
+    )
+    .await;
+    model.open(&gate).unwrap();
+    assert_eq!(Finished::of(again).await.exits(0).stdout, "well\n");
+}

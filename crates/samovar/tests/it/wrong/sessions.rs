@@ -56,6 +56,13 @@ async fn an_id_or_a_title_has_its_bounds() {
             "--session cannot be \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\"; give an id or a title that samovar sessions list shows",
         ),
         wrong(["chat", "--session", ""]).is(2, CODE, "--session cannot be \"\"; give an id or a title that samovar sessions list shows"),
+        wrong(["sessions", "show", " "]).is(
+            2,
+            CODE,
+            "<ID> cannot be \" \"; give an id or a title that samovar sessions list shows",
+        ),
+        wrong(["sessions", "fork", "a", "--into", ""]).is(2, CODE, "--into cannot be \"\"; give an id of 1 to 256 bytes with a visible character and without control characters"),
+        wrong(["sessions", "fork", "a", "--into", " "]).is(2, CODE, "--into cannot be \" \"; give an id of 1 to 256 bytes with a visible character and without control characters"),
         wrong(["sessions", "show", ""]).is(
             2,
             CODE,

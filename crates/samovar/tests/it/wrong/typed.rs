@@ -9,6 +9,17 @@ use crate::setup::program;
 const CODE: &str = "invalid_params";
 const MISSING: &str = "a command is missing; the available commands are below";
 
+/// What is said of a word that was read as options.
+macro_rules! hyphen {
+    ($word:literal) => {
+        concat!(
+            "\"",
+            $word,
+            "\" begins with a hyphen and was read as options; put -- before it to make it text"
+        )
+    };
+}
+
 // proves FC-2, FC-6
 #[tokio::test]
 async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
@@ -75,6 +86,38 @@ async fn a_wrong_command_or_option_is_named_with_what_would_be_right() {
             2,
             CODE,
             "there is no command \"\"; samovar --help lists them",
+        ),
+    ])
+    .await;
+}
+
+// proves FC-2, FC-6
+#[tokio::test]
+async fn a_word_too_many_is_told_what_the_command_takes_and_a_hyphen_how_it_becomes_text() {
+    check([
+        line("sessions list tea").is(
+            2,
+            CODE,
+            "unexpected argument \"tea\"; type: samovar sessions list [OPTIONS]",
+        ),
+        line("config explain a b").is(
+            2,
+            CODE,
+            "unexpected argument \"b\"; type: samovar config explain [OPTIONS] [KEY]",
+        ),
+        line("sessions rename a my tea").is(
+            2,
+            CODE,
+            "unexpected argument \"tea\"; put quotes around a text of several words",
+        ),
+        line("sessions search -here").is(2, CODE, hyphen!("-here")),
+        line("run -what").is(2, CODE, hyphen!("-what")),
+        wrong(["run", "- milk"]).is(2, CODE, hyphen!("- milk")),
+        wrong(["run", "--no tea"]).is(2, CODE, hyphen!("--no tea")),
+        line("sessions list -wide").is(
+            2,
+            CODE,
+            "there is no option -w here; --help lists the options",
         ),
     ])
     .await;
