@@ -361,7 +361,7 @@ async fn a_wrong_word_of_a_proof_is_shown_with_what_its_option_takes() {
         line("prove 200").is(
             2,
             CODE,
-            "unexpected argument \"200\"; put quotes around a text of several words",
+            "unexpected argument \"200\"; type: samovar prove [OPTIONS]",
         ),
         line("prove --report no/such/folder.json").is(
             2,
