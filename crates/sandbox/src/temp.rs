@@ -79,17 +79,12 @@ impl<'dir> TempFile<'dir> {
         &self.file
     }
 
-    /// Ends the writing, so that who else writes to the file can be told; the lock stays.
-    ///
-    /// # Errors
-    /// [`Errno::NOENT`], [`Errno::BUSY`]: a sweep has taken the file for a dead one meanwhile.
+    /// Ends the writing, so that who else writes to the file can be told; it stays locked throughout.
     pub(crate) fn end_writing(&mut self) -> io::Result<()> {
-        self.file = File::from(sys::open_beneath(self.dir, &self.name, sys::READ)?);
-        if self.lock()? {
-            Ok(())
-        } else {
-            Err(Errno::BUSY)
-        }
+        let reading = sys::open_beneath(self.dir, &self.name, sys::READ)?;
+        fs::flock(&reading, FlockOperation::NonBlockingLockShared)?;
+        self.file = File::from(reading);
+        Ok(())
     }
 
     /// Gives the file its real name, in place of what may have it.
@@ -135,7 +130,8 @@ impl<'dir> TempFile<'dir> {
     /// Whether the lock is ours and the file still has its name: between its creation and its
     /// lock a sweep may have taken it for a dead one.
     fn lock(&self) -> io::Result<bool> {
-        match fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+        // Shared with the same file opened for reading; a sweep wants it alone.
+        match fs::flock(&self.file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(fs::fstat(&self.file)?.st_nlink > 0),
             Err(Errno::WOULDBLOCK) => Ok(false),
             Err(other) => Err(other),

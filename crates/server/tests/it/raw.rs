@@ -189,6 +189,12 @@ impl Response {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
+    /// What a refusal says: a sentence, or the one in its JSON.
+    pub(crate) fn why(&self) -> String {
+        let said = self.json()["error"].as_str().map(str::to_owned);
+        said.unwrap_or_else(|| self.body.clone())
+    }
+
     /// The `code` of a refusal.
     pub(crate) fn code(&self) -> String {
         match self.header("x-samovar-code") {

@@ -47,7 +47,7 @@ impl Line {
         }
         // One text for a missing and a wrong one.
         if code == "unauthorized"
-            && (answer.json()["error"] != samovar_locale::request::no_token()
+            && (!is_head && answer.why() != samovar_locale::request::no_token()
                 || answer.header("www-authenticate") != Some("Bearer"))
         {
             return Err(answer.body);
