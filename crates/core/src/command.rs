@@ -79,7 +79,7 @@ pub enum Action {
     Open(Opening),
     /// Send a message: starts a turn, or waits in the queue for its own.
     Post(Post),
-    /// Send the session's message of that id anew: its turn and all later ones are taken back with the
+    /// Send the session's message of that id again: its turn and all later ones are taken back with the
     /// same commit (UI-14).
     Rewrite(Post),
     /// Add a message that belongs to no turn and starts none (AS-17).

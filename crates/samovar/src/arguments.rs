@@ -103,7 +103,7 @@ fn is_text_with_help(word: &str) -> bool {
     })
 }
 
-/// Whether a command as it is to be typed ends with a text of words.
+/// Whether a command ends with a text of words.
 fn takes_text(usage: &str) -> bool {
     let last = usage.trim_end().trim_end_matches("...").rsplit(' ').next();
     let last = last.map(|word| word.trim_matches(['<', '>', '[', ']']));

@@ -66,7 +66,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.map(|row| row.answered_with(in_words)).collect()
 }
 
-/// A refusal as a readable sentence, which clients show as it is (UI-2).
+/// A refusal as a readable sentence, which clients show unchanged (UI-2).
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the table calls it so")]
 pub(crate) fn in_words(_: &(), response: &mut Response<Body>) {
     let Some(Refused { why, code }) = response.extensions_mut().remove() else {
@@ -136,7 +136,7 @@ async fn say(
     reading::posted(&engine, session, turn, after).await
 }
 
-/// Sends a stored message anew, in place of what followed it (UI-14).
+/// Replaces a stored message and what followed it (UI-14).
 async fn rewrite(
     call: &Call,
     session: &SessionId,

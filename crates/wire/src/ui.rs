@@ -23,7 +23,9 @@ pub use post::{
     ApprovalResponse, ClientAnswers, MAX_POST_BYTES, PostBody, Posted, ToolAnswer, UiPost,
 };
 pub use skim::Skimmer;
-pub use view::{Protocol, Subagents, UiMessagesParams, UiResumeParams, UiStreamParams, UiView};
+pub use view::{
+    Protocol, Subagents, UiMessagesParams, UiResumeParams, UiStreamParams, UiView, VIEW_HEADER,
+};
 
 /// The path of the routes: `/api/chat`.
 pub const BASE_PATH: &str = "/api/chat";
@@ -31,5 +33,3 @@ pub const BASE_PATH: &str = "/api/chat";
 pub const STREAM_HEADER: (&str, &str) = ("x-vercel-ai-ui-message-stream", "v1");
 /// The header with the stable code of a refusal, whose body is a sentence.
 pub const CODE_HEADER: &str = "x-samovar-code";
-/// The header that says the same as the parameter `protocol`.
-pub const VIEW_HEADER: &str = "x-samovar-ui";

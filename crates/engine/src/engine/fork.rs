@@ -103,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// Sends the session's message of the post's id anew: the session as it is is forked first, then the
+    /// Sends the session's message of the post's id again: the session is forked first, then the
     /// message's turn and all later ones are taken back, and the new message begins a turn, with one
     /// commit (UI-14). What their tools did remains.
     ///

@@ -145,7 +145,7 @@ impl Swap<'_> {
     }
 
     /// Removes a file that holds this. What a program saves in it that had found it by its name just
-    /// before is returned in a file of its own.
+    /// before is returned in a new file.
     fn remove(
         &self,
         other: &str,

@@ -76,7 +76,7 @@ impl Place {
         !self.is_over
     }
 
-    /// The part of it behind a position.
+    /// The part of it after a position.
     pub(super) fn behind(mut self, after: Seq) -> Self {
         self.leg.after = after;
         self

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 mod clients;
 
-/// A server where nobody answers in the chat.
+/// A server without an agent in the chat.
 fn quiet() -> AppBuilder {
     AppBuilder::new().with(|config| config.chat.agent = ChatAgent::Nobody)
 }
@@ -218,7 +218,7 @@ async fn a_refusal_is_a_sentence_with_its_status() {
 
 // proves UI-7, UI-10
 #[tokio::test]
-async fn an_answer_goes_on_after_a_restart_and_is_read_again_from_its_start() {
+async fn an_answer_continues_after_a_restart_and_is_read_again_from_its_start() {
     let cut = say("half an answer that is lost")
         .deltas_of(4)
         .cut_after(2, Ending::Reset);
@@ -271,7 +271,7 @@ async fn an_answer_goes_on_after_a_restart_and_is_read_again_from_its_start() {
 
 // proves UI-14
 #[tokio::test]
-async fn a_message_is_written_or_answered_anew_and_what_was_is_a_fork() {
+async fn an_edit_or_a_new_answer_replaces_a_message_and_keeps_the_old_session_as_a_fork() {
     let replies = ["one", "two", "three", "four", "five"].map(say);
     let app = quiet().start(replies).await;
     say_to(&app, "c", user("m1", "first")).await;
@@ -304,7 +304,7 @@ async fn a_message_is_written_or_answered_anew_and_what_was_is_a_fork() {
     assert_ne!(again[0]["messageId"], anew[0]["messageId"]);
     assert_eq!(texts(&of("c").await), ["another first", "four"]);
 
-    // A restart knows it as it is.
+    // A restart changes nothing.
     let app = app.restart().await;
     assert_eq!(messages(&app, "c").await.as_array().unwrap().len(), 2);
     let unknown = json!({"id": "c", "messageId": "m9", "messages": [user("m9", "x")]});
@@ -365,7 +365,7 @@ async fn a_client_without_approvals_sees_that_one_is_asked() {
 
 // proves UI-14
 #[tokio::test]
-async fn nothing_is_written_anew_while_a_turn_runs() {
+async fn an_edit_is_refused_while_a_turn_runs() {
     let never = Gate::new("never");
     let app = quiet()
         .start([say("one"), say("two three").hold_after(1, &never)])
@@ -418,7 +418,7 @@ fn approved(frames: &[Value], is_approved: bool) -> Value {
 
 // proves UI-6, UI-7, UI-9
 #[tokio::test]
-async fn a_turn_that_asks_ends_its_stream_and_goes_on_under_its_id_when_answered() {
+async fn a_turn_that_asks_ends_its_stream_and_continues_under_its_id_when_answered() {
     for is_approved in [true, false] {
         let never = Gate::new("never");
         let slow = say("all is written").hold_after(2, &never);

@@ -187,7 +187,7 @@ async fn what_was_not_covered_and_is_moved_stays_where_a_command_moved_it() {
 
 // proves TL-2
 #[tokio::test]
-async fn a_folder_that_was_made_anew_and_moved_is_taken_back() {
+async fn a_folder_that_was_made_again_and_moved_is_taken_back() {
     let mut all = commanding(&[("a", "1")]);
     all.run("before", "mkdir made").await;
     all.run("before", "rmdir made; mkdir made").await;

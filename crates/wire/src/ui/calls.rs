@@ -213,10 +213,13 @@ fn closed<'e>(call: &'e CallId, outcome: &'e Outcome, is_denied: bool) -> UiChun
 
 /// What a client is shown of a call that went well.
 pub(super) fn output(outcome: &Outcome) -> Value {
-    match &outcome.data {
-        // What a client said of its own call.
-        Some(data) if outcome.text == data.to_string() => data.clone(),
-        Some(data) => json!({"text": outcome.text, "data": data}),
-        None => outcome.text.as_str().into(),
+    let Some(data) = &outcome.data else {
+        return outcome.text.as_str().into();
+    };
+    let written = data.to_string();
+    if outcome.text == written {
+        // The client's result of its call.
+        return data.clone();
     }
+    json!({"text": outcome.text, "data": data})
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
     rename_all_fields = "camelCase"
 )]
 pub enum UiChunk<'a> {
-    /// The message begins, or goes on after an answer of the client.
+    /// The message begins, or continues after an answer of the client.
     Start {
         /// The turn.
         message_id: Cow<'a, str>,

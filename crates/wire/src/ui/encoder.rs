@@ -98,7 +98,7 @@ impl UiEncoder {
         }
     }
 
-    /// Learns who called whom.
+    /// Learns which turn made which call.
     fn learn(&mut self, event: &Event) {
         let (Kind::MessageFinished { message, .. }, Some(turn)) = (&event.kind, &event.turn) else {
             return;

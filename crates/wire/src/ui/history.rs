@@ -57,7 +57,7 @@ impl Folded {
                 }
                 self.push(row, message.id.as_str(), "user", parts);
             }
-            // The order to a called agent stands in the call.
+            // The call has the order to a called agent.
             (Role::User | Role::System, _) => {}
             (Role::Assistant, turn) => self.answer(row, turn.as_ref()),
             (Role::Tool, turn) => {
@@ -160,7 +160,7 @@ impl Folded {
     }
 }
 
-/// A part of what somebody said.
+/// A part of a message.
 fn spoken(part: &Part) -> Option<Value> {
     Some(match part {
         Part::Text { text } if text.is_empty() => return None,

@@ -34,9 +34,9 @@ pub struct UiPost {
 pub enum Posted {
     /// A person's message.
     Message(Box<SendMessageParams>),
-    /// A stored message of the person that is written anew.
+    /// A stored message of the person with a new text.
     Edit(Box<SendMessageParams>),
-    /// A stored message of the person that is answered anew, with its stored text.
+    /// A stored message of the person that is answered again, with its stored text.
     Regenerate(Box<SendMessageParams>),
     /// Answers to what a turn waits for.
     Answers(ClientAnswers),
@@ -116,7 +116,7 @@ pub struct PostBody<'a> {
     /// `submit-message` or `regenerate-message`.
     #[serde(default)]
     trigger: Option<String>,
-    /// The message that is written or answered anew.
+    /// The message that is edited, or whose answer is made again.
     #[serde(default)]
     message_id: Option<MessageId>,
     /// The client's history; only the last message is read.
@@ -293,7 +293,7 @@ impl UiPost {
         };
         let posted = match last.role.as_str() {
             "user" => {
-                // To have a message answered anew, a client names the answer.
+                // To get another answer, a client names the old one.
                 let edited = body.message_id.filter(|_| !is_again);
                 let is_edit = edited.is_some();
                 let own = edited.or_else(|| last.id.clone());
@@ -372,7 +372,7 @@ fn said(message: &UiMessage<'_>) -> Result<Map<String, Value>, Error> {
     Ok(said)
 }
 
-/// What a client answers to calls. A part that is no answer is none of the server's business: the
+/// What a client answers to calls. A part that is no answer is ignored: the
 /// client sends all that it has, also what the server told it.
 fn answers(message: &UiMessage<'_>) -> Result<Posted, Error> {
     let mut said = ClientAnswers::default();

@@ -76,7 +76,7 @@ impl Rebuilt {
         at.0.saturating_sub(self.shown_at.0) >= REST_MS && self.bytes * 8 >= self.shown * 9
     }
 
-    /// The message as it is shown.
+    /// The message for the client.
     pub(super) fn show(&mut self, id: &str, at: Millis) -> Value {
         (self.shown, self.shown_at) = (self.bytes, at);
         let mut left = MAX_BYTES;

@@ -9,6 +9,9 @@ use serde_json::json;
 
 use crate::agent::{MAX_MESSAGES, Within};
 
+/// The header that says the same as the parameters of a stream.
+pub const VIEW_HEADER: &str = "x-samovar-ui";
+
 /// The version of the AI SDK whose stream is spoken (UI-4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -64,7 +67,7 @@ impl UiView {
             }
         }
         let said: UiStreamParams = serde_json::from_value(said.into()).map_err(|error| {
-            let name = super::VIEW_HEADER;
+            let name = VIEW_HEADER;
             let why = locale::params::wrong(name, error);
             Error::new(Code::InvalidParams, why).with_details(json!({ "parameter": name }))
         })?;
