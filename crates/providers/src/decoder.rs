@@ -178,7 +178,12 @@ impl Decoder {
     /// An event that no blank line ends counts when it is whole; half of one says nothing.
     fn end_events(&mut self, events: &mut Vec<ProviderEvent>) -> Result<(), Fault> {
         match self.read_events(Bytes::from_static(b"\n\n"), events) {
-            Err(fault) if fault.code != FaultCode::BadResponse => Err(fault),
+            // The end of an answer is no half of an event.
+            Err(fault)
+                if fault.code != FaultCode::BadResponse || self.progress() == Progress::Over =>
+            {
+                Err(fault)
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     }
@@ -314,6 +319,24 @@ mod tests {
         let pieces: Vec<_> = body.chunks(1).collect();
         assert_eq!(whole.events[0], ProviderEvent::TextDelta("yes".to_owned()));
         assert_eq!(crate::recorded::read(dialect, spec, &pieces), whole);
+    }
+
+    // proves MD-3
+    #[test]
+    fn an_end_without_a_blank_line_hides_no_fault() {
+        let spec = spec("openai").unwrap();
+        let dialect = spec.dialect.unwrap();
+        let body = b"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":\
+            {\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]";
+        for end in ["", "\n\n"] {
+            let read = crate::recorded::read(dialect, spec, &[body, end.as_bytes()]);
+            assert_eq!(
+                read.fault,
+                Some(FaultCode::BadResponse),
+                "{:?}",
+                read.events
+            );
+        }
     }
 
     // proves MD-3, MD-4
