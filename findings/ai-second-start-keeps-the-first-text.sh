@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # A second `start` in one UI message stream of the AI SDK keeps what the first message had, in a chat; a bare
-# reader of the same stream begins anew.
+# reader of the same stream starts over.
 #
 # npm ai 5.0.277, 6.0.326 and 7.0.173. The protocol has one chunk that names a message, `start` with a
 # `messageId`, so a server with several agents would send one `start` for each. A chat (`AbstractChat`, which
-# `useChat` wraps) renames the message that it is building and goes on: the second message has the text of
+# `useChat` wraps) renames the message that it is building and continues: the second message has the text of
 # both. `readUIMessageStream` of the same package drops the first text.
 #
 # Seen: in each version the chat has the answers "one" with "from one", and "two" with "from one" and

@@ -9,9 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Response;
 use samovar_core::history::{MessageQuery, SessionQuery, SessionRow};
-use samovar_core::{
-    Accepted, Action, AgentName, Approval, Code, Command, Error, Seq, SessionId, TurnId,
-};
+use samovar_core::{Accepted, Action, AgentName, Approval, Code, Error, Seq, SessionId, TurnId};
 use samovar_engine::{Attendance, Engine, Fork, TurnChoice};
 use samovar_locale as locale;
 use samovar_wire::agent::{
@@ -150,7 +148,7 @@ async fn create_session(call: Call, params: CreateSessionParams) -> Result<Sessi
     let asked = params.clone();
     let (session, action) = params.into_action();
     let session = session.unwrap_or_else(|| SessionId::fresh(&UuidV7));
-    submit(&call, &session, action).await?;
+    call.submit(&session, action).await?;
     let row = call.engine().await?.session(&session).await?;
     check_same(&asked, &row)?;
     Ok(SessionInfo::from(&row))
@@ -206,7 +204,7 @@ async fn post(call: &Call, params: SendMessageParams) -> Result<AcceptedTurn, Er
     let (session, action) = images::into_action(params).await?;
     let engine = call.engine().await?;
     let here = engine.attend();
-    let Accepted::Posted { turn, after, .. } = submit(call, &session, action).await? else {
+    let Accepted::Posted { turn, after, .. } = call.submit(&session, action).await? else {
         return Err(Error::new(Code::Internal, locale::message::not_taken()));
     };
     Ok(AcceptedTurn {
@@ -378,14 +376,14 @@ async fn list_sessions(
 
 async fn update_session(call: Call, params: UpdateSessionParams) -> Result<SessionInfo, Error> {
     let (session, action) = params.into_action();
-    submit(&call, &session, action).await?;
+    call.submit(&session, action).await?;
     let row = call.engine().await?.session(&session).await?;
     Ok(SessionInfo::from(&row))
 }
 
 async fn append_message(call: Call, params: AppendMessageParams) -> Result<AgentMessage, Error> {
     let (session, action) = params.into_action()?;
-    match submit(&call, &session, action).await? {
+    match call.submit(&session, action).await? {
         Accepted::Appended { message, agent } => Ok(AgentMessage::of(&session, &message, &agent)),
         _ => Err(Error::new(Code::Internal, locale::message::not_taken())),
     }
@@ -409,7 +407,7 @@ async fn update_token_usage(
     params: UpdateTokenUsageParams,
 ) -> Result<SessionInfo, Error> {
     let (session, action) = params.into_action();
-    submit(&call, &session, action).await?;
+    call.submit(&session, action).await?;
     let row = call.engine().await?.session(&session).await?;
     Ok(SessionInfo::from(&row))
 }
@@ -419,12 +417,12 @@ async fn delete_session(call: Call, params: DeleteSessionParams) -> Result<(), E
         Some(true) => Action::CloseEmpty,
         Some(false) | None => Action::Close,
     };
-    submit(&call, &params.session_id, action).await.map(drop)
+    call.submit(&params.session_id, action).await.map(drop)
 }
 
 async fn cancel(call: Call, params: CancelParams) -> Result<CancelResult, Error> {
     let (session, action) = params.into_action();
-    let accepted = submit(&call, &session, action).await?;
+    let accepted = call.submit(&session, action).await?;
     Ok(CancelResult {
         cancelled: accepted == Accepted::Cancelled { stopped: true },
     })
@@ -432,7 +430,7 @@ async fn cancel(call: Call, params: CancelParams) -> Result<CancelResult, Error>
 
 async fn undo(call: Call, params: UndoParams) -> Result<UndoResult, Error> {
     let (session, action) = params.into_action();
-    match submit(&call, &session, action).await? {
+    match call.submit(&session, action).await? {
         Accepted::Undone { turn, text, files } => {
             let note = match &files {
                 None => locale::turn::undone().into(),
@@ -476,13 +474,4 @@ async fn list_tools(call: Call, _params: NoParams) -> Result<Vec<ToolDefinition>
 
 async fn get_stats(call: Call, _params: NoParams) -> Result<Stats, Error> {
     call.engine().await?.totals().await.map(Stats::from)
-}
-
-async fn submit(call: &Call, session: &SessionId, action: Action) -> Result<Accepted, Error> {
-    let command = Command {
-        by: call.by.sender.clone(),
-        session: session.clone(),
-        action,
-    };
-    call.engine().await?.submit(command).await
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
-use samovar_core::{Error, Future, words};
+use samovar_core::{Accepted, Action, Command, Error, Future, SessionId, words};
 use samovar_engine::Engine;
 use samovar_wire::params;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -66,6 +66,23 @@ impl<S> Call<S> {
     /// [`Code::Unavailable`](samovar_core::Code::Unavailable).
     pub(crate) async fn engine(&self) -> Result<Arc<Engine>, Error> {
         self.engine.wait().await
+    }
+
+    /// Has the engine do something in a session, for who called.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub(crate) async fn submit(
+        &self,
+        session: &SessionId,
+        action: Action,
+    ) -> Result<Accepted, Error> {
+        let command = Command {
+            by: self.by.sender.clone(),
+            session: session.clone(),
+            action,
+        };
+        self.engine().await?.submit(command).await
     }
 
     /// A part of the path.

@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, Response};
 use samovar_core::approval::Answer;
 use samovar_core::history::{MessageQuery, MessageRow};
-use samovar_core::{Accepted, Action, CallId, Code, Command, Error, Outcome, Role, SessionId};
+use samovar_core::{Accepted, Action, CallId, Code, Error, Outcome, Role, SessionId};
 use samovar_engine::Engine;
 use samovar_locale as locale;
 use samovar_wire::agent::{
@@ -128,9 +128,9 @@ async fn say(
             return Err(error);
         }
         let (_, open) = opening.into_action();
-        submit(call, session, open).await?;
+        call.submit(session, open).await?;
     }
-    let Accepted::Posted { turn, after, .. } = submit(call, session, action).await? else {
+    let Accepted::Posted { turn, after, .. } = call.submit(session, action).await? else {
         return Err(not_taken());
     };
     reading::posted(&engine, session, turn, after).await
@@ -308,7 +308,7 @@ async fn stop(call: Call, _params: Value) -> Result<CancelResult, Error> {
     let id = json!({"sessionId": call.segment("id")});
     let params: CancelParams = params::from_body(id.to_string().as_bytes())?;
     let (session, action) = params.into_action();
-    let accepted = submit(&call, &session, action).await?;
+    let accepted = call.submit(&session, action).await?;
     Ok(CancelResult {
         cancelled: accepted == Accepted::Cancelled { stopped: true },
     })
@@ -352,13 +352,4 @@ fn whole_turns(mut rows: Vec<MessageRow>, limit: u32) -> Vec<MessageRow> {
         rows.drain(..first);
     }
     rows
-}
-
-async fn submit(call: &Call, session: &SessionId, action: Action) -> Result<Accepted, Error> {
-    let command = Command {
-        by: call.by.sender.clone(),
-        session: session.clone(),
-        action,
-    };
-    call.engine().await?.submit(command).await
 }

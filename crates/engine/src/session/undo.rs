@@ -106,8 +106,8 @@ impl Mailbox {
         })
     }
 
-    /// Takes back the turn of a message and all later ones, and begins a turn with what is said in its
-    /// place, with one commit. The effects of their tools remain.
+    /// Takes back the turn of a message and all later ones, and begins a turn with the new message,
+    /// with one commit. The effects of their tools remain.
     pub(super) async fn rewrite(&mut self, post: Post) -> Result<Accepted, Error> {
         let id = post.message.as_ref();
         let (mut drafts, mut turns) = (Vec::new(), Vec::new());

@@ -256,13 +256,17 @@ async fn an_answer_continues_after_a_restart_and_is_read_again_from_its_start() 
         seen += std::str::from_utf8(&second.chunk().await.unwrap().unwrap()).unwrap();
     }
     let whole = stream(&app, "c").await;
+    let seventh = app.request(Method::GET, "/api/chat/c/stream?protocol=v7");
+    let seventh = seventh.send().await.unwrap();
     app.model.open(&slow).unwrap();
     seen += &second.text().await.unwrap();
     let mut legs = first.clone();
     legs.pop();
     legs.extend(read(&seen).into_iter().skip(1));
     assert_eq!(frames(whole).await, legs);
-    // What failed leaves nothing in what is kept, and a v7 client takes it back itself.
+    // Version 7 takes the failed step back, and the history has nothing of it.
+    let shown = frames(seventh).await;
+    assert!(kinds(&shown).contains(&"reset-step") && of(&shown, "data-retry").is_empty());
     let kept = messages(&app, "c").await;
     let texts = kept[1]["parts"].as_array().unwrap().iter();
     let texts: Vec<_> = texts.filter_map(|part| part["text"].as_str()).collect();
@@ -278,7 +282,7 @@ async fn an_edit_or_a_new_answer_replaces_a_message_and_keeps_the_old_session_as
     say_to(&app, "c", user("m2", "second")).await;
     let edit = json!({"id": "c", "trigger": "submit-message", "messageId": "m1",
         "messages": [user("m1", "another first")]});
-    let anew = frames(post_as(&app, "", &edit).await).await;
+    let edited = frames(post_as(&app, "", &edit).await).await;
     let texts = |rows: &Value| -> Vec<String> {
         let rows = rows.as_array().unwrap().iter();
         rows.map(|row| row["content"].as_str().unwrap().to_owned())
@@ -299,9 +303,9 @@ async fn an_edit_or_a_new_answer_replaces_a_message_and_keeps_the_old_session_as
 
     // The text is the stored one, whatever the client says.
     let again = json!({"id": "c", "trigger": "regenerate-message",
-        "messageId": anew[0]["messageId"], "messages": [user("m1", "a forged text")]});
+        "messageId": edited[0]["messageId"], "messages": [user("m1", "a forged text")]});
     let again = frames(post_as(&app, "", &again).await).await;
-    assert_ne!(again[0]["messageId"], anew[0]["messageId"]);
+    assert_ne!(again[0]["messageId"], edited[0]["messageId"]);
     assert_eq!(texts(&of("c").await), ["another first", "four"]);
 
     // A restart changes nothing.

@@ -25,7 +25,7 @@ pub struct UiPost {
     pub session: SessionId,
     /// What the session is opened with if it does not exist.
     pub opening: CreateSessionParams,
-    /// What is said.
+    /// What the client posted.
     pub posted: Posted,
 }
 
