@@ -1,7 +1,7 @@
 //! The global chat's methods (CH-4 to CH-8): the person's door to it, and what shows it.
 
 mod feed;
-mod stream;
+mod socket;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::chat::{
-    BASE_PATH, BOOT_HEADER, ChatMessage, ChatStateInfo, HistoryParams, LAST_EVENT_ID, NEWEST,
-    PostedMessage, StreamParams, Streamed, TRUNCATED_HEADER, UserMessageParams,
+    BASE_PATH, BOOT_HEADER, ChatMessage, ChatStateInfo, ChatStream, HistoryParams, LAST_EVENT_ID,
+    NEWEST, PostedMessage, StreamParams, Streamed, TRUNCATED_HEADER, UserMessageParams,
 };
 use serde_json::json;
 
 use crate::endpoint;
+use crate::stream::{self, Liveliness};
 use crate::tokens::Scope;
 use feed::Feed;
 
@@ -127,9 +128,10 @@ async fn follow(call: Call, params: StreamParams) -> Result<Response<Body>, Erro
             return Err(not_said_yet(parameter, after, head(chat)));
         }
     };
+    let liveliness = Liveliness::of(&call);
     match call.upgrade {
-        Some(upgrade) => upgrade.accept(MAX_HEARD_BYTES, |line| stream::show_on_socket(line, feed)),
-        None => Ok(stream::show(feed, call.ping_every, call.stalled)),
+        Some(upgrade) => upgrade.accept(MAX_HEARD_BYTES, |line| socket::show(line, feed)),
+        None => Ok(stream::response(ChatStream::default(), feed, liveliness)),
     }
 }
 

@@ -1,14 +1,15 @@
-//! A turn as a stream of frames. The reader pulls from the log; the events of one pull are sent
-//! with one write. A client that disconnects drops the reader, and the turn continues (AS-9).
+//! A stream of frames. The reader pulls; what one pull brings is sent with one write. A client that
+//! disconnects drops the reader, and a turn that it read continues (AS-9).
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use bytes::Bytes;
 use futures_util::stream;
-use samovar_core::{Broken, Code, Error};
+use samovar_core::{Broken, Code, Error, Event};
 use samovar_engine::{FollowError, Follower};
 use samovar_locale as locale;
 use samovar_wire::Spelling;
@@ -35,21 +36,38 @@ impl Liveliness {
     }
 }
 
-/// What a reader of the log is sent, in the words of its protocol.
-struct TurnStream<S> {
+/// What a stream is read from.
+pub(crate) trait Source: Send + 'static {
+    /// What one reads there.
+    type Item: Send;
+
+    /// What comes next, at least one, waited for. Safe to drop halfway.
+    fn next(&mut self) -> impl Future<Output = Result<Vec<Self::Item>, FollowError>> + Send;
+}
+
+impl Source for Follower {
+    type Item = Arc<Event>;
+
+    fn next(&mut self) -> impl Future<Output = Result<Vec<Arc<Event>>, FollowError>> + Send {
+        Self::next(self)
+    }
+}
+
+/// What a reader is sent, in the words of its protocol.
+struct Reading<S, R> {
     spelling: S,
-    reader: Follower,
+    reader: R,
     liveliness: Liveliness,
 }
 
 /// The stream of what is read.
-pub(crate) fn response(
-    spelling: impl Spelling,
-    reader: Follower,
+pub(crate) fn response<R: Source>(
+    spelling: impl Spelling<Item = R::Item>,
+    reader: R,
     liveliness: Liveliness,
 ) -> Response<Body> {
     let pings = liveliness.stalled.pings();
-    let reading = TurnStream {
+    let reading = Reading {
         spelling,
         reader,
         liveliness,
@@ -82,7 +100,7 @@ pub(crate) fn with_headers(body: Body) -> Response<Body> {
     response
 }
 
-impl<S: Spelling> TurnStream<S> {
+impl<R: Source, S: Spelling<Item = R::Item>> Reading<S, R> {
     /// The next bytes to send; `None` when the stream is over.
     async fn next(&mut self) -> Option<Bytes> {
         if self.spelling.is_over() {
@@ -95,7 +113,7 @@ impl<S: Spelling> TurnStream<S> {
         }
         // What comes and is not shown here, such as thoughts, is no sign of life.
         let silent_until = Instant::now() + self.liveliness.ping_every;
-        while out.is_empty() {
+        while out.is_empty() && !self.spelling.is_over() {
             // Safe to drop halfway: the reader moves only when it has something.
             let pulled = tokio::time::timeout_at(silent_until, self.reader.next()).await;
             match pulled {
@@ -104,20 +122,17 @@ impl<S: Spelling> TurnStream<S> {
                     self.spelling.idle(&mut out);
                 }
                 Ok(Err(why)) => self.end(why, &mut out),
-                Ok(Ok(events)) => {
-                    for event in &events {
-                        self.spelling.take(event, &mut out);
+                Ok(Ok(items)) => {
+                    for item in &items {
+                        self.spelling.take(item, &mut out);
                     }
-                    if let Some(last) = events.last() {
-                        self.spelling.settle(last.seq, &mut out);
-                    }
-                    if self.spelling.is_over() && out.is_empty() {
-                        return None;
+                    if let Some(last) = items.last() {
+                        self.spelling.settle(last, &mut out);
                     }
                 }
             }
         }
-        Some(Bytes::from(out))
+        (!out.is_empty()).then(|| Bytes::from(out))
     }
 
     fn end(&mut self, why: FollowError, out: &mut Vec<u8>) {

@@ -13,6 +13,7 @@
     reason = "it is a measurement that a person reads"
 )]
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use samovar_core::event::{Author, Fragment, Limits, Reminders};
@@ -27,12 +28,12 @@ const CHILDREN: usize = 8;
 const DELTAS: usize = 6000;
 const ROUNDS: u32 = 20;
 
-struct Log(Vec<Event>);
+struct Log(Vec<Arc<Event>>);
 
 impl Log {
     fn add(&mut self, turn: &TurnId, agent: &AgentPath, kind: Kind) {
         let seq = self.0.len() as u64 + 1;
-        self.0.push(Event {
+        self.0.push(Arc::new(Event {
             seq: Seq(seq),
             epoch: Epoch(1),
             at: Millis(i64::try_from(seq).unwrap_or_default() * 2),
@@ -40,7 +41,7 @@ impl Log {
             agent: agent.clone(),
             author: Author::Agent,
             kind,
-        });
+        }));
     }
 
     fn begin(&mut self, turn: &TurnId, agent: &AgentPath, parent_call: Option<CallId>) {
@@ -98,7 +99,7 @@ fn delta(message: &MessageId) -> Kind {
 }
 
 /// A turn whose deltas are its own, or those of agents that it calls at once.
-fn turn(children: usize) -> Vec<Event> {
+fn turn(children: usize) -> Vec<Arc<Event>> {
     let mut log = Log(Vec::new());
     let (root, master): (TurnId, _) = (id("turn-root"), AgentPath::root("master"));
     log.begin(&root, &master, None);

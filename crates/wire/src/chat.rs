@@ -1,6 +1,7 @@
 //! The global chat under `/chat` (CH-2, CH-4 to CH-8): its requests, answers and stream.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use samovar_core::{ChatRole, Error, Millis, PendingInput};
@@ -8,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Within;
-use crate::{params, sse};
+use crate::{Spelling, params, sse};
 
 /// The path of these methods.
 pub const BASE_PATH: &str = "/chat";
@@ -187,6 +188,54 @@ pub struct Restarted {
     pub boot_id: String,
 }
 
+/// What a reader of the chat's stream gets.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A note about its position, before the message that it is about.
+    Marker(Marker),
+    /// A message.
+    Message(Arc<samovar_core::ChatMessage>),
+}
+
+impl Item {
+    /// As a text over a WebSocket: a message, or a marker's content under its name.
+    ///
+    /// # Panics
+    /// Never: both are always JSON.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Marker(marker) => spelled(marker),
+            Self::Message(message) => spelled(&ChatMessage::from(&**message)),
+        }
+    }
+}
+
+/// The chat's stream as server-sent events (CH-7). It ends without a last word: a reader comes back with
+/// the id of the last message that it has.
+#[derive(Debug, Default)]
+pub struct ChatStream {
+    is_over: bool,
+}
+
+impl Spelling for ChatStream {
+    type Item = Item;
+
+    fn take(&mut self, item: &Item, out: &mut Vec<u8>) {
+        match item {
+            Item::Marker(marker) => marker_frame(marker, out),
+            Item::Message(message) => frame(message, out),
+        }
+    }
+
+    fn abort(&mut self, _error: &Error, _out: &mut Vec<u8>) {
+        self.is_over = true;
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
 /// Appends a message as a frame of server-sent events, with its number as the frame's id.
 ///
 /// # Panics
@@ -212,22 +261,6 @@ pub fn marker_frame(marker: &Marker, out: &mut Vec<u8>) {
 /// Never: a message is always JSON.
 pub fn json(message: &samovar_core::ChatMessage, out: &mut Vec<u8>) {
     sse::json(&ChatMessage::from(message), out);
-}
-
-/// A message as a text over a WebSocket.
-///
-/// # Panics
-/// Never: a message is always JSON.
-pub fn text(message: &samovar_core::ChatMessage) -> String {
-    spelled(&ChatMessage::from(message))
-}
-
-/// A marker as a text over a WebSocket: its content under its name.
-///
-/// # Panics
-/// Never: a marker is always JSON.
-pub fn marker_text(marker: &Marker) -> String {
-    spelled(marker)
 }
 
 fn spelled(value: &impl Serialize) -> String {

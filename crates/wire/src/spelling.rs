@@ -1,17 +1,20 @@
 //! What a streamed protocol is to the server that streams it.
 
-use samovar_core::{Error, Event, Seq};
+use samovar_core::Error;
 
 use crate::sse::FrameId;
 
-/// How a protocol spells one reader's stream: a fold of the log's events, in order, that appends
-/// frames. Pure, so the same events give the same bytes.
+/// How a protocol spells one reader's stream: a fold of what is read, in order, that appends
+/// frames. Pure, so the same items give the same bytes.
 pub trait Spelling: Send + 'static {
-    /// Takes the next event of the log.
-    fn take(&mut self, event: &Event, out: &mut Vec<u8>);
+    /// What is read, such as an event of a session's log.
+    type Item;
 
-    /// All events that could be read were taken, up to this one.
-    fn settle(&mut self, _last: Seq, _out: &mut Vec<u8>) {}
+    /// Takes the next item.
+    fn take(&mut self, item: &Self::Item, out: &mut Vec<u8>);
+
+    /// All that could be read was taken, up to this one.
+    fn settle(&mut self, _last: &Self::Item, _out: &mut Vec<u8>) {}
 
     /// Nothing was said for a while, and a ping is.
     fn idle(&mut self, _out: &mut Vec<u8>) {}
@@ -21,7 +24,7 @@ pub trait Spelling: Send + 'static {
         None
     }
 
-    /// Ends the stream for a reason outside the log; the turn itself may continue.
+    /// Ends the stream for a reason outside what is read; a turn itself may continue.
     fn abort(&mut self, error: &Error, out: &mut Vec<u8>);
 
     /// The same because the server stops.

@@ -1,5 +1,7 @@
 //! The stream of the agent service for one reader: from the start, or from where it was (DU-7).
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::Response;
 use samovar_core::{Error, Event, Seq, SessionId, TurnId, planted};
@@ -262,14 +264,16 @@ impl AgentStream {
 }
 
 impl Spelling for AgentStream {
-    fn take(&mut self, event: &Event, out: &mut Vec<u8>) {
+    type Item = Arc<Event>;
+
+    fn take(&mut self, event: &Arc<Event>, out: &mut Vec<u8>) {
         let waiting = self.waiting.as_mut();
         self.is_news |= waiting.is_some_and(|waiting| waiting.take(event));
         self.play(event, out);
     }
 
-    fn settle(&mut self, last: Seq, out: &mut Vec<u8>) {
-        if self.is_news && last >= self.caught_up_at {
+    fn settle(&mut self, last: &Arc<Event>, out: &mut Vec<u8>) {
+        if self.is_news && last.seq >= self.caught_up_at {
             self.name_waits(out);
         }
     }

@@ -1,11 +1,18 @@
 //! What a reader of the chat gets next, however it is spelled: messages without a hole, or the word
 //! that there is one.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use samovar_chat::{Chat, Page, Reader};
 use samovar_core::ChatMessage;
-use samovar_wire::chat::{Marker, NEWEST, Restarted, Truncated};
+use samovar_engine::FollowError;
+use samovar_wire::chat::{Item, Marker, NEWEST, Restarted, Truncated};
+
+use crate::stream::Source;
+
+/// Bytes of text that come at once, about: what a client that takes nothing holds up.
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// What one reader gets, from where it begins.
 pub(super) struct Feed {
@@ -14,12 +21,8 @@ pub(super) struct Feed {
     after: u64,
     /// What it is told before anything else.
     first: Option<Marker>,
-}
-
-/// What comes at once.
-pub(super) struct Batch {
-    pub(super) marker: Option<Marker>,
-    pub(super) messages: Vec<Arc<ChatMessage>>,
+    /// What was read and has not come yet.
+    left: VecDeque<Arc<ChatMessage>>,
 }
 
 impl Feed {
@@ -30,6 +33,7 @@ impl Feed {
             reader,
             after,
             first: None,
+            left: VecDeque::new(),
         }
     }
 
@@ -50,25 +54,39 @@ impl Feed {
         }
     }
 
-    /// What comes next, waited for; none when the chat ends. Safe to drop halfway.
-    pub(super) async fn next(&mut self) -> Option<Batch> {
+    /// What comes next, at least one, waited for; none when the chat ends. Safe to drop halfway.
+    pub(super) async fn next(&mut self) -> Option<Vec<Item>> {
         if let Some(marker) = self.first.take() {
-            return Some(Batch {
-                marker: Some(marker),
-                messages: Vec::new(),
-            });
+            return Some(vec![Item::Marker(marker)]);
         }
-        let Page {
-            messages,
-            first,
-            is_truncated,
-            ..
-        } = self.reader.next().await?;
-        let after = std::mem::replace(&mut self.after, messages.last()?.id);
-        let gone = Marker::Truncated(Truncated { after, first });
-        Some(Batch {
-            marker: is_truncated.then_some(gone),
-            messages,
-        })
+        let mut items = Vec::new();
+        if self.left.is_empty() {
+            let Page {
+                messages,
+                first,
+                is_truncated,
+                ..
+            } = self.reader.next().await?;
+            let after = std::mem::replace(&mut self.after, messages.last()?.id);
+            let gone = Marker::Truncated(Truncated { after, first });
+            items.extend(is_truncated.then_some(Item::Marker(gone)));
+            self.left = messages.into();
+        }
+        let mut bytes = 0;
+        while bytes < CHUNK_BYTES
+            && let Some(message) = self.left.pop_front()
+        {
+            bytes += message.text.len();
+            items.push(Item::Message(message));
+        }
+        Some(items)
+    }
+}
+
+impl Source for Feed {
+    type Item = Item;
+
+    async fn next(&mut self) -> Result<Vec<Item>, FollowError> {
+        Self::next(self).await.ok_or(FollowError::Stopping)
     }
 }

@@ -44,7 +44,7 @@ fn a_message_has_its_six_fields_and_what_goes_with_it_only_when_there_is_somethi
         let expected = format!(
             r#"{{"id":7,"ts":"2026-11-22T10:00:00.042Z","role":"agent","author":"master","text":"Ready."{expected}}}"#
         );
-        assert_eq!(text(&message), expected);
+        assert_eq!(Item::Message(Arc::new(message.clone())).text(), expected);
         assert_eq!(
             written(|out| json(&message, out)),
             format!("before|{expected}")
@@ -105,7 +105,7 @@ fn markers_have_a_name_and_no_id() {
     ] {
         let frame = written(|out| marker_frame(&marker, out));
         assert_eq!(frame, format!("before|data: {data}\nevent: {name}\n\n"));
-        let text = marker_text(&marker);
+        let text = Item::Marker(marker.clone()).text();
         assert_eq!(text, format!(r#"{{"{name}":{data}}}"#));
         let read: Streamed<'_> = serde_json::from_str(&text).unwrap();
         assert_eq!(read, Streamed::Marker(marker));

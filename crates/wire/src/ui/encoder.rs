@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use samovar_core::{CallId, Error, Event, FinishReason, Kind, MessageId, Role, Seq, TurnId};
 use samovar_locale as locale;
@@ -158,7 +159,9 @@ fn put(chunks: &[UiChunk<'_>], out: &mut Vec<u8>) {
 }
 
 impl Spelling for UiEncoder {
-    fn take(&mut self, event: &Event, out: &mut Vec<u8>) {
+    type Item = Arc<Event>;
+
+    fn take(&mut self, event: &Arc<Event>, out: &mut Vec<u8>) {
         if self.is_over {
             return;
         }
