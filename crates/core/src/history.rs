@@ -301,6 +301,8 @@ pub struct TurnQuery {
     pub session: Option<SessionId>,
     /// Only this one.
     pub turn: Option<TurnId>,
+    /// Only those that are not over.
+    pub unfinished: bool,
     /// The maximum number.
     pub limit: u32,
 }

@@ -47,8 +47,8 @@ impl Session {
         }
     }
 
-    /// Keeps facts with one commit; then everything that follows, in this order: accounts, taint,
-    /// messages that joined, the history, open calls, the conversation. Nothing else appends to a log
+    /// Keeps facts with one commit; then everything that follows, in this order: open calls, what
+    /// readers see, accounts, taint, messages that joined, the history, the feed, the conversation. Nothing else appends to a log
     /// (DU-3). What the mailbox alone has follows in [`crate::session`].
     ///
     /// # Errors
@@ -70,19 +70,25 @@ impl Session {
             parts.projector.count(used, patience).await;
         }
         let first = about.as_ref().and_then(|it| self.log.first_of(it.turn_id));
-        let events = self.log.append(drafts).await?;
+        let note = |events: &[Arc<Event>]| {
+            if let Some(about) = &about {
+                self.note_calls(about, events);
+            }
+        };
+        let events = self.log.append_noting(drafts, note).await?;
         failpoint!("keep.kept");
         parts.purses.note(&events);
         self.taint.keep(events.iter().any(taints));
         if let Some(about) = &about {
             self.note_joined(about.turn_id, first, &events);
         }
+        let seen = self.log.published();
         parts.projector.mark(&self.log);
+        self.log.settle(seen);
         if events.iter().any(|event| removes_messages(&event.kind)) {
             parts.blobs.is_due();
         }
         if let Some(about) = &mut about {
-            self.note_calls(about, &events);
             about.take(&events);
         }
         failpoint!("keep.followed");

@@ -45,11 +45,11 @@ pub use blobs::{BlobKeeper, Naming};
 pub use delegation::DelegationTools;
 pub use engine::{
     Attendance, Beginning, Engine, Fork, Import, MemorySession, ReaderPosition, ResumeFrom,
-    Resumption, TurnChoice,
+    Resumption, SessionFeed, TurnChoice,
 };
 pub use folder::{Folder, FolderFile};
 pub use gate::args_hash;
-pub use log::{FollowError, Follower};
+pub use log::{FeedEvent, FeedNews, FeedReader, FollowError, Follower};
 pub use modes::AgentModes;
 pub use open_calls::{CallWatch, OpenCall};
 pub use parts::not_recorded;

@@ -4,6 +4,7 @@
 //! are kept by a commit that is awaited; live ones by the spool, at once, on the caller's thread
 //! (DU-3). Followers pull by cursor, so that a slow one costs nothing to the turn (DU-8).
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use samovar_core::journal::{Batch, LogNo};
@@ -13,11 +14,13 @@ use samovar_core::{
 };
 use tokio::sync::watch;
 
+use self::feed::Feed;
 use self::places::TurnGaps;
 use self::tail::Tail;
 use crate::edges;
 use crate::memory::{self, Held};
 
+pub(crate) mod feed;
 mod follower;
 mod places;
 mod run;
@@ -26,6 +29,7 @@ mod tail;
 pub(crate) mod tests;
 pub(crate) mod weight;
 
+pub use feed::{FeedEvent, FeedNews, FeedReader};
 pub use follower::{FollowError, Follower};
 pub(crate) use places::TurnPlace;
 
@@ -72,6 +76,8 @@ pub(crate) struct LogStart {
     /// Whether the journal keeps the events of a turn that is over long enough for a reader that is
     /// about to come.
     pub(crate) is_retained: bool,
+    /// Where readers of all sessions are shown what those of this one are.
+    pub(crate) feed: Option<Arc<Feed>>,
 }
 
 /// A cheap handle to a session's log.
@@ -97,6 +103,7 @@ struct Shared {
     keeping: Keeping,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
+    feed: Option<Arc<Feed>>,
     state: Mutex<LogState>,
     /// Held by whoever commits: the journal gets a log's commits in the order of their numbers.
     turnstile: tokio::sync::Mutex<()>,
@@ -120,6 +127,10 @@ struct LogState {
     /// Events for positions that were given out but not stored for lack of room, when later ones
     /// existed already. The next commit keeps them, so that readers can pass (DU-12).
     owed: Vec<Arc<Event>>,
+    /// What readers of the session can see and those of the feed cannot yet.
+    unfed: VecDeque<Arc<Event>>,
+    /// All that follows from the events up to here can be found.
+    settled: Seq,
     /// Set when a commit failed for good and later numbers were given out already: the log has a
     /// hole that only a new start can mend.
     broken: Option<Broken>,
@@ -150,6 +161,8 @@ impl Log {
             projected: Seq::default(),
             is_retained: start.is_retained,
             owed: Vec::new(),
+            unfed: VecDeque::new(),
+            settled: start.head,
             broken: None,
         };
         state.weigh();
@@ -161,6 +174,7 @@ impl Log {
             keeping: start.keeping,
             journal,
             clock,
+            feed: start.feed,
             state: Mutex::new(state),
             turnstile: tokio::sync::Mutex::default(),
             published,
@@ -217,6 +231,19 @@ impl Log {
     /// # Errors
     /// [`Broken`]; nothing was kept or shown then.
     pub(crate) async fn append(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
+        self.append_noting(drafts, |_| {}).await
+    }
+
+    /// The same with something done between the two: who has seen an event finds all that follows
+    /// from it. Called with the log locked, so `note` is quick and asks nothing of it.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub(crate) async fn append_noting(
+        &self,
+        drafts: Vec<Draft>,
+        note: impl FnOnce(&[Arc<Event>]),
+    ) -> Result<Vec<Arc<Event>>, Broken> {
         edges::before(drafts.iter().map(|draft| &draft.kind));
         let _in_order = self.shared.turnstile.lock().await;
         let ((batch, fold), (before, owed, events)) = {
@@ -249,6 +276,7 @@ impl Log {
                 }
                 state.tail.kept(&owed);
                 state.owed.clear();
+                note(&events);
                 self.shared.show(&mut state, &events);
                 Ok(events)
             }
@@ -278,9 +306,26 @@ impl Log {
         }
         failpoint!("show.before");
         self.shared.show(&mut state, &events);
+        if !state.unfed.iter().any(|event| event.kind.is_durable()) {
+            let all = state.tail.published();
+            self.shared.feed(&mut state, all);
+        }
         drop(state);
         failpoint!("show.after");
         Ok(())
+    }
+
+    /// Notes that all that follows from the events up to a position can be found, in the history and
+    /// among the open calls; the readers of all sessions can see them from now on (UI-15).
+    pub(crate) fn settle(&self, up_to: Seq) {
+        let mut state = self.shared.state();
+        state.settled = state.settled.max(up_to);
+        self.shared.feed(&mut state, up_to);
+    }
+
+    /// The last position that was settled.
+    pub(crate) fn settled(&self) -> Seq {
+        self.shared.state().settled
     }
 
     /// Whether so much is only in the spool that memory grows past its bound, or readers wait for
@@ -367,13 +412,23 @@ impl Shared {
     /// Readers see kept events once all before them are kept, too.
     fn show(&self, state: &mut LogState, kept: &[Arc<Event>]) {
         state.tail.kept(kept);
-        let seen = state.tail.advance();
+        let (seen, shown) = state.tail.advance();
         state.weigh();
+        if self.feed.is_some() {
+            state.unfed.extend(shown);
+        }
         self.published.send_if_modified(|published| {
             let grows = *published < seen;
             *published = seen;
             grows
         });
+    }
+
+    /// Shows events up to a position to the readers of all sessions.
+    fn feed(&self, state: &mut LogState, up_to: Seq) {
+        let Some(feed) = &self.feed else { return };
+        let seen = state.unfed.partition_point(|event| event.seq <= up_to);
+        feed.take(&self.session, state.unfed.drain(..seen));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::budget::Purses;
 use crate::disk_space::SpaceWatch;
 use crate::folder::Folder;
 use crate::log::Keeping;
+use crate::log::feed::Feed;
 use crate::memory::Memory;
 use crate::open_calls::OpenCalls;
 use crate::ports::Ports;
@@ -45,6 +46,8 @@ pub(crate) struct Parts {
     pub(crate) audit: Arc<dyn Audit>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) open_calls: Arc<OpenCalls>,
+    /// What happens in all sessions of the stores.
+    pub(crate) feed: Arc<Feed>,
     pub(crate) running: RunningTurns,
     pub(crate) memory: Arc<Memory>,
     /// Where turns wait that cannot keep what they have.
@@ -100,6 +103,7 @@ impl Parts {
             audit,
             projector: Arc::new(projector),
             open_calls: Arc::default(),
+            feed: Arc::default(),
             running: RunningTurns::new(),
             memory: Memory::new(settings.memory),
             disk_space: SpaceWatch::default(),
@@ -131,6 +135,7 @@ impl Parts {
             models: self.models.clone(),
             toolbox,
             agents: Arc::new(()),
+            feed: self.feed.clone(),
             master: self.master.clone(),
             clock: self.clock.clone(),
             ids: self.ids.clone(),

@@ -24,6 +24,7 @@ pub(crate) mod audit;
 pub(crate) mod backup;
 mod blobs;
 mod exports;
+mod feeds;
 mod search;
 mod state;
 mod tools;
@@ -47,6 +48,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend(audit::routes());
     routes.extend(blobs::routes());
     routes.extend(exports::routes());
+    routes.extend(feeds::routes());
     routes.extend([
         Endpoint::showing(
             at("server"),

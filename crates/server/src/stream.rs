@@ -42,14 +42,34 @@ pub(crate) trait Source: Send + 'static {
     type Item: Send;
 
     /// What comes next, at least one, waited for. Safe to drop halfway.
-    fn next(&mut self) -> impl Future<Output = Result<Vec<Self::Item>, FollowError>> + Send;
+    fn next(&mut self) -> impl Future<Output = Result<Vec<Self::Item>, Unread>> + Send;
+}
+
+/// Why nothing more can be read.
+pub(crate) enum Unread {
+    /// The reader has lost its place, or what it reads has ended.
+    Lost(FollowError),
+    /// What is needed beside it could not be read.
+    Failed(Error),
+}
+
+impl From<FollowError> for Unread {
+    fn from(lost: FollowError) -> Self {
+        Self::Lost(lost)
+    }
+}
+
+impl From<Error> for Unread {
+    fn from(failed: Error) -> Self {
+        Self::Failed(failed)
+    }
 }
 
 impl Source for Follower {
     type Item = Arc<Event>;
 
-    fn next(&mut self) -> impl Future<Output = Result<Vec<Arc<Event>>, FollowError>> + Send {
-        Self::next(self)
+    async fn next(&mut self) -> Result<Vec<Arc<Event>>, Unread> {
+        Ok(Self::next(self).await?)
     }
 }
 
@@ -135,9 +155,12 @@ impl<R: Source, S: Spelling<Item = R::Item>> Reading<S, R> {
         (!out.is_empty()).then(|| Bytes::from(out))
     }
 
-    fn end(&mut self, why: FollowError, out: &mut Vec<u8>) {
-        let is_stop = matches!(why, FollowError::Stopping);
-        let error = lost(why, self.spelling.at());
+    fn end(&mut self, why: Unread, out: &mut Vec<u8>) {
+        let is_stop = matches!(why, Unread::Lost(FollowError::Stopping));
+        let error = match why {
+            Unread::Lost(why) => lost(why, self.spelling.at()),
+            Unread::Failed(error) => error,
+        };
         if is_stop {
             self.spelling.leave(&error, out);
         } else {

@@ -7,6 +7,7 @@ mod approval;
 mod audit;
 mod blob;
 mod damage;
+mod feed;
 mod model;
 mod recovery;
 mod relay;
@@ -29,6 +30,7 @@ pub use audit::{
 };
 pub use blob::BlobParams;
 pub use damage::{BackupParams, BackupState, DamageList};
+pub use feed::{FeedEncoder, FeedItem, FeedParams, FeedReset, ServerSnapshot, SessionSnapshot};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
     ProviderInfo, WindowFrom, WindowInfo,

@@ -191,6 +191,7 @@ impl Engine {
         let query = TurnQuery {
             session: None,
             turn: Some(turn.clone()),
+            unfinished: false,
             limit: 1,
         };
         let is_known = self.caught_up().await;

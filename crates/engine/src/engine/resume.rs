@@ -1,9 +1,10 @@
-//! A returning reader: which turn it reads, and from which event it continues (DU-7, AS-9).
+//! A returning reader: which turn it reads, and from which event it continues (DU-7, AS-9). And readers
+//! that outlive a turn, of one session and of all (UI-15).
 
 use samovar_core::{Broken, Error, EventId, Seq, SessionId, TurnId};
 
 use super::Engine;
-use crate::log::{Follower, Log, TurnPlace};
+use crate::log::{FeedReader, Follower, Log, TurnPlace};
 use crate::parts::unknown;
 
 /// The reader's position.
@@ -52,7 +53,68 @@ pub enum ResumeFrom {
     Snapshot,
 }
 
+/// A reader of everything that happens in a session.
+pub struct SessionFeed {
+    /// The reader.
+    pub reader: Follower,
+    /// Where it begins, if that is not where it was: whatever follows from the events up to here can be
+    /// read already. `None` if it continues.
+    pub from: Option<EventId>,
+}
+
 impl Engine {
+    /// Reads everything that happens in a session, after an event that the reader has; without one, or
+    /// where that event is not kept, after the last one whose consequences can be read.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`](samovar_core::Code::UnknownSession),
+    /// [`Code::SessionDamaged`](samovar_core::Code::SessionDamaged) when some of it is lost, and
+    /// [`Code::Internal`](samovar_core::Code::Internal) when the journal cannot be read.
+    pub async fn session_feed(
+        &self,
+        session: &SessionId,
+        since: Option<EventId>,
+    ) -> Result<SessionFeed, Error> {
+        let log = self.log(session).await?;
+        let log = log.ok_or_else(|| unknown(session))?;
+        let known = match since {
+            None => None,
+            Some(id) => {
+                let found = log.find(id).await;
+                found.map_err(|broken| self.broke_in(session, &broken))?
+            }
+        };
+        if let Some(event) = known {
+            let reader = self.reader(&log, event.seq);
+            return Ok(SessionFeed { reader, from: None });
+        }
+        let settled = log.settled();
+        // Before it is asked what this event was: what follows must not be let go of meanwhile.
+        let reader = self.reader(&log, settled);
+        let last = log.at(settled).await;
+        let last = last.map_err(|broken| self.broke_in(session, &broken))?;
+        let epoch = last.map_or_else(|| self.parts.journal.epoch(), |event| event.epoch);
+        let from = Some(EventId {
+            epoch,
+            seq: settled,
+        });
+        Ok(SessionFeed { reader, from })
+    }
+
+    /// Reads what happens in all sessions from now on, and says after which id: whatever follows from
+    /// the events up to there can be read already.
+    pub fn feed(&self) -> (EventId, FeedReader) {
+        let epoch = self.parts.journal.epoch();
+        self.parts.feed.follow(epoch, self.parts.stop.clone())
+    }
+
+    /// The same after an id of this run's feed; `None` for one that says nothing here, or no more.
+    pub fn feed_after(&self, id: EventId) -> Option<FeedReader> {
+        let is_of_this_run = id.epoch == self.parts.journal.epoch();
+        let reader = || self.parts.feed.after(id, self.parts.stop.clone());
+        is_of_this_run.then(reader).flatten()
+    }
+
     /// Resumes a reader. `None` if the named turn, or every turn of the session, is no longer kept.
     ///
     /// # Errors

@@ -66,19 +66,27 @@ impl Log {
     /// # Errors
     /// [`Broken`] when the journal cannot be read.
     pub(crate) async fn find(&self, id: EventId) -> Result<Option<Arc<Event>>, Broken> {
-        if id.seq == Seq::default() || id.seq > self.published() {
-            return Ok(None);
-        }
-        let before = Seq(id.seq.0 - 1);
-        let in_memory = self.shared.state().tail.read(before, 1);
-        let found = match in_memory.and_then(|events| events.into_iter().next()) {
-            Some(event) => Some(event),
-            None => self.read_one(before).await?,
-        };
+        let found = self.at(id.seq).await?;
         planted!("missing-epoch-check", {
             return Ok(found);
         });
         Ok(found.filter(|event| event.id() == id))
+    }
+
+    /// The event at a position, or what stands there for it, if readers can see it.
+    ///
+    /// # Errors
+    /// [`Broken`] when the journal cannot be read.
+    pub(crate) async fn at(&self, seq: Seq) -> Result<Option<Arc<Event>>, Broken> {
+        if seq == Seq::default() || seq > self.published() {
+            return Ok(None);
+        }
+        let before = Seq(seq.0 - 1);
+        let in_memory = self.shared.state().tail.read(before, 1);
+        match in_memory.and_then(|events| events.into_iter().next()) {
+            Some(event) => Ok(Some(event)),
+            None => self.read_one(before).await,
+        }
     }
 
     async fn read_one(&self, before: Seq) -> Result<Option<Arc<Event>>, Broken> {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use samovar_core::{Event, Seq};
+use samovar_core::{Event, Kind, Seq};
 
 use super::run::Run;
 use super::{Keeping, weight};
@@ -177,17 +177,22 @@ impl Tail {
         }
     }
 
-    /// Moves on to the end of the gapless run of kept events, and lets go of old ones.
-    pub(super) fn advance(&mut self) -> Seq {
+    /// Moves on to the end of the gapless run of kept events, and lets go of old ones. Gives the last
+    /// position and what has come to be seen, without fragments of text.
+    pub(super) fn advance(&mut self) -> (Seq, Vec<Arc<Event>>) {
+        let mut seen = Vec::new();
         while let Some(Coming { event, bytes, .. }) =
             self.coming.pop_front_if(|coming| coming.is_kept)
         {
             self.bytes -= bytes;
             self.published = event.seq;
+            if !matches!(event.kind, Kind::Delta { .. }) {
+                seen.push(event.clone());
+            }
             self.show(event, bytes);
         }
         self.evict(self.max_bytes);
-        self.published
+        (self.published, seen)
     }
 
     fn show(&mut self, event: Arc<Event>, bytes: usize) {

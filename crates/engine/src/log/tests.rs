@@ -64,6 +64,7 @@ fn fresh(tail_bytes: usize) -> (Arc<Over<SlowJournal>>, Log) {
         tail_bytes,
         held: crate::memory::Memory::new(1 << 30).share(),
         is_retained: true,
+        feed: None,
     };
     (
         journal.clone(),
@@ -377,7 +378,7 @@ proptest::proptest! {
         }
         let shown = shown.min(events.len());
         tail.kept(&events[..shown]);
-        proptest::prop_assert_eq!(tail.advance().0, shown as u64);
+        proptest::prop_assert_eq!(tail.advance().0.0, shown as u64);
         for after in 0..shown {
             let read = tail.read(Seq(after as u64), usize::MAX);
             proptest::prop_assert_eq!(read.as_deref(), Some(&events[after..shown]));

@@ -156,6 +156,7 @@ impl Mailbox {
             tail_bytes,
             held: self.parts.memory.share(),
             is_retained: settings.is_retained(),
+            feed: (self.parts.keeping == Keeping::Durable).then(|| self.parts.feed.clone()),
         };
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }

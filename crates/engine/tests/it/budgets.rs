@@ -58,6 +58,7 @@ async fn rows(rig: &Rig) -> Vec<TurnRow> {
     let query = TurnQuery {
         session: None,
         turn: None,
+        unfinished: false,
         limit: 99,
     };
     rig.engine.turns(query).await.unwrap()

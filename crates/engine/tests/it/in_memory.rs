@@ -113,6 +113,7 @@ async fn it_leaves_nothing_in_a_store_but_the_tokens_that_it_used_and_is_in_no_l
     let turns = TurnQuery {
         session: None,
         turn: None,
+        unfinished: false,
         limit: 9,
     };
     assert!(engine.turns(turns).await.unwrap().is_empty());

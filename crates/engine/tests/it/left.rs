@@ -320,6 +320,7 @@ async fn who_lists_turns_sees_what_is_left_of_budgets_and_uses_no_session() {
     let query = TurnQuery {
         session: None,
         turn: None,
+        unfinished: false,
         limit: 9,
     };
     let rows = rig.engine.turns(query).await.unwrap();

@@ -3,6 +3,7 @@
 use samovar_core::approval::{Answer, MAX_WORDS_BYTES};
 use samovar_core::audit::What;
 use samovar_core::{Code, Error};
+use samovar_engine::OpenCall;
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
@@ -50,7 +51,12 @@ pub(super) fn routes() -> Vec<Endpoint> {
 }
 
 async fn approvals(call: Call, _params: NoParams) -> Result<ApprovalList, Error> {
-    let open = call.engine().await?.approvals().await?;
+    Ok(list(call.engine().await?.approvals().await?))
+}
+
+/// Those of the open calls that wait for a decision.
+pub(super) fn list(mut open: Vec<OpenCall>) -> ApprovalList {
+    open.retain(|open| open.asked.is_some());
     let total_count = open.len() as u64;
     let infos = open.into_iter().take(MAX_SHOWN).filter_map(|open| {
         let asked = open.asked?;
@@ -63,10 +69,10 @@ async fn approvals(call: Call, _params: NoParams) -> Result<ApprovalList, Error>
             &asked,
         ))
     });
-    Ok(ApprovalList {
+    ApprovalList {
         items: fitting(infos),
         total_count,
-    })
+    }
 }
 
 async fn decide(call: Call, params: DecideParams) -> Result<Decided, Error> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::audit::What;
 use samovar_core::{Code, Error, Outcome};
-use samovar_engine::Engine;
+use samovar_engine::{Engine, OpenCall};
 use samovar_locale as locale;
 use samovar_wire::agent::NoParams;
 use samovar_wire::api::{
@@ -140,7 +140,11 @@ async fn call_tool(call: Call, params: CallToolParams) -> Result<ToolResult, Err
 }
 
 async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
-    let mut open = call.engine().await?.open_calls().await?;
+    Ok(list(call.engine().await?.open_calls().await?))
+}
+
+/// Those of the open calls that can be settled.
+pub(super) fn list(mut open: Vec<OpenCall>) -> OpenCalls {
     // What a person decides about is in `/api/approvals`, and cannot be settled.
     open.retain(|open| open.asked.is_none());
     let total_count = open.len() as u64;
@@ -148,10 +152,10 @@ async fn open_calls(call: Call, _params: NoParams) -> Result<OpenCalls, Error> {
         .into_iter()
         .take(MAX_SHOWN_CALLS)
         .map(|open| OpenCallInfo::new(open.session, open.turn, &open.agent, open.call));
-    Ok(OpenCalls {
+    OpenCalls {
         items: fitting(infos),
         total_count,
-    })
+    }
 }
 
 async fn settle(call: Call, params: SettleParams) -> Result<(), Error> {

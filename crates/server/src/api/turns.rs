@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use samovar_core::history::TurnQuery;
 use samovar_core::{Accepted, Action, Clock, Command, Error};
+use samovar_engine::Engine;
 use samovar_wire::api::{BASE_PATH, TurnCancelled, TurnInfo, TurnsParams};
 
 use super::state::{Call, Endpoint};
@@ -42,8 +43,14 @@ async fn turns(call: Call, params: TurnsParams) -> Result<Vec<TurnInfo>, Error> 
     let query = TurnQuery {
         session: params.session_id,
         turn: None,
+        unfinished: false,
         limit: params.limit.unwrap_or(SHOWN).min(MAX_SHOWN),
     };
+    shown(&engine, query).await
+}
+
+/// Turns as people see them.
+pub(super) async fn shown(engine: &Engine, query: TurnQuery) -> Result<Vec<TurnInfo>, Error> {
     let rows = engine.turns(query).await?;
     let asking = engine.open_calls().await?.into_iter();
     let asking: HashSet<_> = asking.map(|open| open.turn).collect();

@@ -9,7 +9,7 @@ use samovar_core::ChatMessage;
 use samovar_engine::FollowError;
 use samovar_wire::chat::{Item, Marker, NEWEST, Restarted, Truncated};
 
-use crate::stream::Source;
+use crate::stream::{Source, Unread};
 
 /// Bytes of text that come at once, about: what a client that takes nothing holds up.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -86,7 +86,8 @@ impl Feed {
 impl Source for Feed {
     type Item = Item;
 
-    async fn next(&mut self) -> Result<Vec<Item>, FollowError> {
-        Self::next(self).await.ok_or(FollowError::Stopping)
+    async fn next(&mut self) -> Result<Vec<Item>, Unread> {
+        let ended = Unread::Lost(FollowError::Stopping);
+        Self::next(self).await.ok_or(ended)
     }
 }

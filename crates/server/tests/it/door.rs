@@ -20,7 +20,8 @@ async fn app() -> App {
     App::start(Vec::<Rule>::new()).await
 }
 
-/// A route's path as a request whose answer ends: a stream without an end is refused for this.
+/// A route's path as a request whose answer ends: a stream without an end is refused for what it names
+/// twice.
 fn ending(path: &str) -> String {
-    format!("{path}?after=none")
+    format!("{path}?after=none&after=none")
 }

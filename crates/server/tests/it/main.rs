@@ -24,6 +24,7 @@ mod door;
 mod durability;
 mod ending;
 mod exported;
+mod feeds;
 mod full;
 mod handshake;
 mod hole;

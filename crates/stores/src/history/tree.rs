@@ -26,6 +26,7 @@ pub(super) const TURNS: &str = concat!(
     AND m.turn_key = t.key AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807)) AS so_far \
     FROM turns AS t LEFT JOIN sessions AS s ON s.key = t.session_key \
     WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR t.id = ?2) \
+    AND (NOT ?4 OR t.finished_at IS NULL) \
     ORDER BY coalesce(t.started_at, t.finished_at, 9223372036854775807) DESC, t.turn_seq DESC, t.key DESC LIMIT ?3"
 );
 
@@ -37,7 +38,8 @@ pub(super) async fn turns(
     let turns = sqlx::query(TURNS)
         .bind(query.session.as_ref().map(SessionId::as_str))
         .bind(query.turn.as_ref().map(samovar_core::TurnId::as_str))
-        .bind(query.limit);
+        .bind(query.limit)
+        .bind(query.unfinished);
     let newest_first = turns.fetch_all(readers).await?;
     newest_first.iter().rev().map(shown).collect()
 }

@@ -34,7 +34,7 @@ pub enum Profile {
 /// The last object of a stream of the full profile when the server stops.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-enum LeaveEvent<'a> {
+pub(crate) enum LeaveEvent<'a> {
     ServerRestart {
         after: Option<String>,
         message: &'a str,
@@ -169,10 +169,7 @@ impl Encoder {
             return;
         }
         self.is_over = true;
-        let (message, code) = (error.message.as_ref().into(), error.code.as_str().into());
-        let last = Type::Error { message, code };
-        sse::frame(None, &last.uncounted(), out);
-        sse::done(after, out);
+        aborted(error, after, out);
     }
 
     /// Ends the stream because the server stops: in the full profile with its own type, in the
@@ -185,14 +182,7 @@ impl Encoder {
             ProfileState::Default { .. } => self.abort(error, after, out),
             ProfileState::Full(_) => {
                 self.is_over = true;
-                let message = error.message.as_ref();
-                let left = after.map(|id| id.to_string());
-                let left = LeaveEvent::ServerRestart {
-                    after: left,
-                    message,
-                };
-                sse::frame(None, &left, out);
-                sse::done(after, out);
+                LeaveEvent::write(error, after, out);
             }
         }
     }
@@ -201,6 +191,26 @@ impl Encoder {
     pub fn is_over(&self) -> bool {
         self.is_over
     }
+}
+
+impl LeaveEvent<'_> {
+    /// Ends a stream whose reader has everything up to `after`.
+    pub(crate) fn write(error: &Error, after: Option<FrameId>, out: &mut Vec<u8>) {
+        let left = LeaveEvent::ServerRestart {
+            after: after.map(|id| id.to_string()),
+            message: error.message.as_ref(),
+        };
+        sse::frame(None, &left, out);
+        sse::done(after, out);
+    }
+}
+
+/// Ends a stream for a reason outside the log.
+pub(crate) fn aborted(error: &Error, after: Option<FrameId>, out: &mut Vec<u8>) {
+    let (message, code) = (error.message.as_ref().into(), error.code.as_str().into());
+    let last = Type::Error { message, code };
+    sse::frame(None, &last.uncounted(), out);
+    sse::done(after, out);
 }
 
 /// What a stream of the default profile that shows what waits says of an event.

@@ -102,7 +102,7 @@ pub struct ShownEvent {
 
 /// An event as the full profile shows it: the fields of its kind and those of every event.
 #[derive(Serialize)]
-pub(super) struct WholeEvent<'a> {
+pub(crate) struct WholeEvent<'a> {
     #[serde(flatten)]
     kind: Cow<'a, Kind>,
     seq: Seq,

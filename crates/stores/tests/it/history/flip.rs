@@ -70,6 +70,7 @@ async fn served(folder: &TempDir, of: Speakers) -> (Vec<String>, bool) {
     let query = TurnQuery {
         session: None,
         turn: None,
+        unfinished: false,
         limit: 99,
     };
     let turns = history.turns(query).await;
