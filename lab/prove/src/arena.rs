@@ -33,6 +33,7 @@ use crate::scene;
 use crate::server::{Folders, Orders, Retention, Server, StartResult};
 use crate::stage::Stage;
 use crate::ticker::Ticker;
+use crate::web::{Editor, Page};
 
 /// Sessions that talk at once.
 const SESSIONS: u32 = 5;
@@ -145,6 +146,7 @@ impl Arena {
         };
         drivers.spawn(copier.copy());
         let mut people = people(&stage, name, plan.patience / 2, &mut dice);
+        pages(&stage, name, (&mut drivers, &mut people), &mut dice);
         let (data, patience) = (folders.data(), plan.patience / 2);
         let talkers = (&mut drivers, &mut people);
         rooms::fill(&stage, name, (&data, patience), talkers, &mut dice);
@@ -383,6 +385,26 @@ impl Arena {
         for process in orphans::of(&self.folders.root) {
             self.stage.note(Incident::Orphan(process));
         }
+    }
+}
+
+/// Pages: one that edits, and readers of every session.
+fn pages(
+    stage: &Arc<Stage>,
+    name: &str,
+    (drivers, people): (&mut JoinSet<()>, &mut JoinSet<()>),
+    dice: &mut Dice,
+) {
+    let mut page = |session: String| Page {
+        stage: stage.clone(),
+        session,
+        dice: dice.fork(),
+    };
+    drivers.spawn(Editor::new(page(format!("{name}-e"))).talk());
+    for number in 1..=SESSIONS {
+        let session = format!("{name}-s{number}");
+        people.spawn(page(session.clone()).read_answers(number % 2 == 0));
+        people.spawn(page(session).follow_feed());
     }
 }
 

@@ -148,6 +148,26 @@ impl Client {
         frames(self.send(at, Method::GET, &path, None, None)).await
     }
 
+    /// Follows a stream, from its start or after an id.
+    pub(crate) async fn stream(
+        &self,
+        at: &Address,
+        path: &str,
+        after: Option<&str>,
+    ) -> Result<Result<Frames, Refusal>, ServerGone> {
+        frames(self.send(at, Method::GET, path, None, after)).await
+    }
+
+    /// Gives something to whatever is at this path, and streams the answer.
+    pub(crate) async fn give_stream(
+        &self,
+        at: &Address,
+        path: &str,
+        params: &Value,
+    ) -> Result<Result<Frames, Refusal>, ServerGone> {
+        frames(self.send(at, Method::POST, path, Some(params), None)).await
+    }
+
     /// What is found at this path.
     pub(crate) async fn get(
         &self,
@@ -330,6 +350,9 @@ fn boot_of(response: &Response<Incoming>) -> String {
 async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, ServerGone> {
     let status = response.status();
     let says_when = response.headers().contains_key(header::RETRY_AFTER);
+    // Where a refusal is a sentence, its code is in a header.
+    let named = response.headers().get("x-samovar-code");
+    let named = named.and_then(|code| code.to_str().ok()).map(str::to_owned);
     let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
     let body = body.await.map_err(|_| ServerGone)?.to_bytes();
     let value: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -342,7 +365,7 @@ async fn read(response: Response<Incoming>) -> Result<Result<Value, Refusal>, Se
     }
     Ok(Err(Refusal {
         status: status.as_u16(),
-        code: value["code"].as_str().unwrap_or_default().to_owned(),
+        code: named.unwrap_or_else(|| value["code"].as_str().unwrap_or_default().to_owned()),
         says_when,
         body: String::from_utf8_lossy(&body).into_owned(),
     }))

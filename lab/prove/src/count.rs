@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::shown::WebCounts;
 use crate::turn_record::TurnEnd;
 
 /// Numbers of a run.
@@ -21,6 +22,8 @@ pub struct Counts {
     pub lost: u64,
     /// Forks and appended messages.
     pub copies: CopyCounts,
+    /// What pages read, and edited.
+    pub web: WebCounts,
     /// Messages that were refused because their session was busy, as they wanted.
     pub rejected: u64,
     /// Messages that have joined a turn that ran.
@@ -171,6 +174,7 @@ impl Counts {
             random_kills,
             stopped,
             copies,
+            web,
             rejected,
             steered,
             put_off,
@@ -203,6 +207,7 @@ impl Counts {
         merge(&mut self.put_off, put_off);
         self.trees.add(&trees);
         self.copies.add(&copies);
+        self.web.add(&web);
         self.chat.add(&chat);
         self.approvals.add(&approvals);
         self.relay.add(&relay);
@@ -230,9 +235,7 @@ impl Counts {
             (&mut self.frames, frames),
             (&mut self.orphans, orphans),
         ];
-        for (sum, more) in sums {
-            *sum += more;
-        }
+        sums.into_iter().for_each(|(sum, more)| *sum += more);
     }
 }
 

@@ -4,6 +4,7 @@ mod chat;
 mod copies;
 mod relay;
 mod trees;
+mod web;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ pub(crate) use chat::{
 pub(crate) use copies::{AppendedMessage, CopiedRow, Copies, Fork, Import};
 pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, SentMessage};
 pub(crate) use trees::{BranchStop, ListedTurn};
+pub(crate) use web::{AnswerReading, FeedReading, Talk, Web};
 
 /// A moment, by its place among all that were noted in one arena.
 pub(crate) type Tick = u64;
@@ -54,6 +56,8 @@ pub(crate) struct Observed {
     /// Forks, and messages that no turn made.
     pub(crate) copies: Copies,
     pub(crate) images: Images,
+    /// What pages have seen.
+    pub(crate) web: Web,
     /// Texts of files in the workspace in the end, by their path.
     pub(crate) files: BTreeMap<String, String>,
     /// Sessions whose deletion the server has confirmed.

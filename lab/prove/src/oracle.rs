@@ -26,6 +26,7 @@ pub(crate) use streams::place;
 
 use crate::count::Counts;
 use crate::observed::{Frame, Incident, Observed, Post, Profile, ReaderConnection};
+use crate::shown;
 use crate::turn_record::{TurnEnd, TurnRecord, tell};
 use crate::violation::{Broken, Violation};
 
@@ -58,6 +59,9 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     questions::judge(observed, &streams, &mut verdict);
     relay::judge(observed, &mut verdict);
     copies::judge(observed, &mut verdict);
+    let pages = shown::judge(observed);
+    verdict.counts.web = pages.counts;
+    verdict.violations.extend(pages.violations);
     verdict
 }
 

@@ -15,8 +15,9 @@ use tokio::sync::watch;
 
 use crate::client::{Address, Client, Refusal};
 use crate::observed::{
-    AppendedMessage, BranchStop, CopiedRow, Fork, Frame, Images, Import, Incident, ListedTurn,
-    Observed, Post, Profile, ReaderConnection, Scene, Stop, Stored, Totals,
+    AnswerReading, AppendedMessage, BranchStop, CopiedRow, FeedReading, Fork, Frame, Images,
+    Import, Incident, ListedTurn, Observed, Post, Profile, ReaderConnection, Scene, Stop, Stored,
+    Talk, Totals,
 };
 use crate::scene;
 use crate::ticker::Ticker;
@@ -207,6 +208,21 @@ impl Stage {
     /// Notes a stream that was read again when all was over.
     pub(crate) fn retold(&self, reading: ReaderConnection) {
         self.notes().observed.retold.push(reading);
+    }
+
+    /// Notes what a page has read of an answer.
+    pub(crate) fn reads_answer(&self, reading: AnswerReading) {
+        self.notes().observed.web.answers.push(reading);
+    }
+
+    /// Notes what a page has read of a feed.
+    pub(crate) fn reads_feed(&self, reading: FeedReading) {
+        self.notes().observed.web.feeds.push(reading);
+    }
+
+    /// Notes a talk that is over.
+    pub(crate) fn talked(&self, talk: Talk) {
+        self.notes().observed.web.talks.push(talk);
     }
 
     /// Notes a fork that is made.

@@ -118,6 +118,7 @@ fn turns(report: &Report) -> Vec<Row> {
         counted(says::row_rejected(), counts.rejected),
         counted(says::row_appended(), counts.copies.appended),
         counted(says::row_forks(), counts.copies.forks),
+        counted(says::row_rewritten(), counts.web.rewritten),
         counted(says::row_imports(), counts.copies.imports),
         broken(says::row_lost(), &[Broken::MessageLost]),
         counted(says::row_turns(), counts.ends.values().sum()),
@@ -204,6 +205,8 @@ fn streams(report: &Report) -> Vec<Row> {
     let broken = |label, kinds: &[Broken]| Row::broken(label, report, kinds);
     vec![
         counted(says::row_readings(), counts.readings),
+        counted(says::row_answers_read(), counts.web.answers),
+        counted(says::row_feeds(), counts.web.feeds),
         counted(says::row_resumed(), counts.resumed),
         counted(says::row_frames(), counts.frames),
         counted(says::row_resets(), counts.resets + counts.losses_told),

@@ -57,6 +57,11 @@ impl Api {
         }
     }
 
+    /// The token.
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
     /// A request with the token, not sent yet.
     pub fn request(&self, verb: Method, path: &str) -> RequestBuilder {
         let url = format!("http://{}{path}", self.address);
