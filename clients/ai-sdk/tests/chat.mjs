@@ -25,7 +25,7 @@ export class ChatState {
 }
 
 /** Opens a chat: what the hook of the React package makes, without React. */
-export function open(sdk, { base, token, id, view = '', messages = [], ...more }) {
+export function open(sdk, { base, token, id, view = '', messages = [], fetch, ...more }) {
   class Chat extends sdk.AbstractChat {
     constructor(init) {
       super({ ...init, state: new ChatState(init.messages) })
@@ -36,6 +36,7 @@ export function open(sdk, { base, token, id, view = '', messages = [], ...more }
   const transport = new sdk.DefaultChatTransport({
     api: `${base}/api/chat`,
     headers: { authorization: `Bearer ${token}`, 'x-samovar-ui': view },
+    fetch,
   })
   const chat = new Chat({
     id,

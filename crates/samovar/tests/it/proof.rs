@@ -3,5 +3,6 @@
 
 mod damage;
 mod kills;
+mod pages;
 pub(crate) mod plants;
 mod points;

@@ -1,0 +1,92 @@
+// A page that talks while its server is killed and started again: what it shows in the end is what an
+// undisturbed page shows. Ends when its input does.
+// node kills.mjs VERSION FILE_WITH_THE_ADDRESS TOKEN
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { open, plain, sleep } from './chat.mjs'
+
+const [version, file, token] = process.argv.slice(2)
+const sdk = await import(version)
+const view = version === 'ai7' ? 'protocol=v7' : ''
+const id = `killed-${version}`
+let ended = false
+process.stdin.on('end', () => (ended = true)).resume()
+
+/** Asks whichever server is there. */
+const there = (input, init) => {
+  const { pathname, search } = new URL(input, 'http://none')
+  return fetch(`${readFileSync(file, 'utf8')}${pathname}${search}`, init)
+}
+const load = (messages) =>
+  open(sdk, { base: 'http://none', token, id, view, messages, fetch: there }).chat
+
+/** The answer at a path, asked for until there is one. */
+async function get(path) {
+  for (;;) {
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await there(path, { headers }).catch(() => undefined)
+    if (answer?.status === 204) return undefined
+    if (answer?.ok) return answer.json().catch(() => get(path))
+    await sleep(20)
+  }
+}
+
+const stored = () => get(`/api/chat/${id}/messages?limit=1000`)
+const own = (messages) => messages.filter((one) => one.metadata?.agent?.depth !== 1)
+
+/** A message without its ids, which differ from turn to turn, and without attempts that are void. */
+function shown(message) {
+  const { parts } = plain({ ...message, parts: withoutVoid(message.parts) })
+  for (const part of parts) for (const name of ['toolCallId', 'callProviderMetadata']) delete part[name]
+  return parts
+}
+
+/** In version 6 a void attempt stays, and a part after it says that it is void. */
+function withoutVoid(parts) {
+  const kept = []
+  for (const part of parts) {
+    if (part.type === 'data-retry') kept.splice(kept.findLastIndex((one) => one.type === 'step-start') + 1)
+    else kept.push(part)
+  }
+  return kept
+}
+
+let pages = 0
+/** A page as it is loaded: what is stored, and then what runs. */
+async function reload() {
+  pages++
+  const chat = load(own(await stored()))
+  await chat.resumeStream()
+  return chat
+}
+
+/** Loads the page until nothing runs, and gives what it shows. */
+async function settled(question) {
+  for (;;) {
+    const [chat, tab] = await Promise.all([reload(), reload()])
+    const kept = own(await stored())
+    const whole = kept.at(-1)?.role === 'assistant' && kept.at(-2)?.id === question
+    const live = [chat, tab].every((one) => one.status === 'ready' && one.lastMessage?.metadata?.reason)
+    if (whole && live && kept.at(-1).metadata.reason !== undefined) return { chat, tab, kept }
+    if (!kept.some((one) => one.id === question)) return undefined
+    await sleep(20)
+  }
+}
+
+let expected
+let turns = 0
+while (!ended) {
+  const chat = load(own(await stored()))
+  await chat.sendMessage({ text: 'work' })
+  const question = chat.messages.findLast((one) => one.role === 'user').id
+  const found = await settled(question)
+  if (!found) continue
+  const answers = [found.chat.lastMessage, found.tab.lastMessage, found.kept.at(-1)].map(shown)
+  expected ??= answers[0]
+  for (const answer of answers) assert.deepEqual(answer, expected)
+  const ids = found.kept.map((one) => one.id)
+  assert.equal(new Set(ids).size, ids.length)
+  if (++turns === 1) console.log('ready')
+}
+assert.equal(own(await stored()).length, 2 * turns)
+console.log(`${version}: ${turns} turns, ${pages} pages loaded`)
