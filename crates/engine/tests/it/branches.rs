@@ -319,7 +319,7 @@ async fn tasks_of_a_called_agent_count_until_their_results_are_read_and_lock_no_
 
     let begun = rig.engine.turns(TurnQuery {
         session: None,
-        turn: None,
+        among: Vec::new(),
         limit: 999,
     });
     let begun = begun.await.unwrap();
@@ -396,7 +396,7 @@ async fn each_turn_of_a_tree_says_what_happened_last_in_it_also_after_a_restart_
     let last = async |rig: &Rig| {
         let query = TurnQuery {
             session: None,
-            turn: None,
+            among: Vec::new(),
             limit: 9,
         };
         let turns = rig.engine.turns(query).await.unwrap();

@@ -41,7 +41,7 @@ async fn turns(call: Call, params: TurnsParams) -> Result<Vec<TurnInfo>, Error> 
     }
     let query = TurnQuery {
         session: params.session_id,
-        turn: None,
+        among: Vec::new(),
         limit: params.limit.unwrap_or(SHOWN).min(MAX_SHOWN),
     };
     let rows = engine.turns(query).await?;
