@@ -27,10 +27,10 @@ async fn needs_npm_the_page_with_use_chat_compiles_against_its_locked_packages()
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let compiled = compiling
+    let output = compiling
         .await
         .unwrap_or_else(|why| panic!("node cannot be started ({why}); {ADVICE}"));
 
-    let said = String::from_utf8_lossy(&compiled.stdout);
-    assert!(compiled.status.success(), "{said}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
 }
