@@ -28,7 +28,7 @@ fn whose_in(row: &MessageRow) -> Whose {
 
 /// The messages of a log, results included, each with what the starts of turns say of its agent.
 fn whose(log: &[Arc<Event>]) -> Vec<Whose> {
-    let called = |event: &Event| {
+    let answered = |event: &Event| {
         let mut starts = log.iter().filter(|start| start.turn == event.turn);
         starts.find_map(|start| match &start.kind {
             Kind::TurnStarted { parent_call, .. } => parent_call.clone(),
@@ -52,7 +52,7 @@ fn whose(log: &[Arc<Event>]) -> Vec<Whose> {
             Kind::CallClosed { call, .. } => call.as_message().to_string(),
             _ => return None,
         };
-        let call = called(event);
+        let call = answered(event);
         let name = match event.agent.name() {
             "master" => Value::Null,
             name => name.to_uppercase().into(),
