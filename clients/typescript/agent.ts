@@ -121,6 +121,11 @@ export interface PaginationParams {
   limit?: number;
   /** Only sessions whose id, title or first words contain this text. */
   query?: string;
+  /**
+   * Whether the forks are listed, too, in which edits of clients keep what they replaced; by
+   * default not.
+   */
+  editForks?: boolean;
 }
 
 /** Parameters of `updateSession`. Absent fields are not changed. */

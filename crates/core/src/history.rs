@@ -299,8 +299,8 @@ impl TurnRow {
 pub struct TurnQuery {
     /// Those of this session.
     pub session: Option<SessionId>,
-    /// Only this one.
-    pub turn: Option<TurnId>,
+    /// Only these; all if there are none.
+    pub among: Vec<TurnId>,
     /// Only those that are not over.
     pub unfinished: bool,
     /// The maximum number.
@@ -339,6 +339,8 @@ pub struct SessionQuery {
     pub limit: u32,
     /// Only sessions whose id, title or first words contain this text.
     pub matching: Option<String>,
+    /// Whether the forks that edits made are among them.
+    pub edit_forks: bool,
 }
 
 /// Totals over all sessions.
@@ -379,6 +381,13 @@ pub trait History: Send + Sync {
 
     /// One message of any session.
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>>;
+
+    /// The first message that a turn's model wrote; `None` if there is none.
+    fn answer_of<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<MessageRow>, Broken>>;
 
     /// The position of a turn's first message; `None` if it has no message.
     fn turn_from<'a>(
@@ -456,6 +465,14 @@ impl History for () {
     }
 
     fn message<'a>(&'a self, _: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        done(None)
+    }
+
+    fn answer_of<'a>(
+        &'a self,
+        _: &'a SessionId,
+        _: &'a TurnId,
+    ) -> Future<'a, Result<Option<MessageRow>, Broken>> {
         done(None)
     }
 

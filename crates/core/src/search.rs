@@ -13,6 +13,8 @@ pub struct SearchQuery {
     pub limit: u32,
     /// Only hits that come after the one with this message; none if that is no hit.
     pub before: Option<MessageId>,
+    /// Whether messages of the forks that edits made are found, too.
+    pub edit_forks: bool,
 }
 
 /// A message that was found.

@@ -391,10 +391,13 @@ pub(crate) fn no_room(limit: BudgetLimit) -> String {
     format!("the budget has no {what} left")
 }
 
-/// Notes in a child's message what its path does not say: its name for people, and the call that it
-/// answers (SA-8).
-pub(crate) fn describe(message: &mut Message, display_name: &str, call: &CallId) {
-    let about = json!({"displayName": display_name, "toolCallId": call.as_str()});
+/// Notes in a message what the path of its agent does not say: its name for people, and the call that
+/// it answers, if it was called (SA-8).
+pub(crate) fn describe(message: &mut Message, display_name: &str, call: Option<&CallId>) {
+    let mut about = json!({"displayName": display_name});
+    if let Some(call) = call {
+        about["toolCallId"] = call.as_str().into();
+    }
     message.metadata.insert("agent".to_owned(), about);
 }
 

@@ -32,6 +32,7 @@ mod projector;
 mod queue;
 mod recorder;
 mod recovered;
+mod relations;
 mod rules;
 mod runner;
 mod session;

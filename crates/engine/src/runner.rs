@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use samovar_core::agent::MASTER;
 use samovar_core::approval::Answer;
 use samovar_core::{
     Accepted, ApprovalId, Author, Broken, CallId, Closer, ContextLimit, Error, Kind, Message,
@@ -330,12 +331,14 @@ impl Runner {
         self.note(Kind::finished(message));
     }
 
-    /// A message of this turn; of a child's it says which call it answers (SA-8).
+    /// A message of this turn, which says whose it is; a child's also which call it answers (SA-8).
     fn described(&self, mut message: Message) -> Message {
+        let name = &self.definition.display_name;
         if let (Some(parent), Some(call)) = (&self.parent, &self.turn.place().parent_call) {
             message.parent = Some(parent.clone());
-            let name = &self.definition.display_name;
-            delegation::describe(&mut message, name, call);
+            delegation::describe(&mut message, name, Some(call));
+        } else if self.definition.name.as_str() != MASTER {
+            delegation::describe(&mut message, name, None);
         }
         message
     }

@@ -28,9 +28,7 @@ pub(crate) async fn agents(command: Agents) -> Result<Exit, Failure> {
     match command {
         Agents::List { common } => {
             let agents = all(&common).await?;
-            output::list(common.machine.format(), "agent", &agents, |agents| {
-                table(&agents.iter().map(line).collect::<Vec<_>>())
-            })?;
+            output::list(common.machine.format(), "agent", &agents, agents_table)?;
         }
         Agents::Show { name, common } => {
             let asked = async |client: &Client| one(client, &name).await;
@@ -163,6 +161,11 @@ fn stopped(agent: &AgentInfo) -> Option<&'static str> {
     } else {
         Some(text::off())
     }
+}
+
+/// The list of agents, for a person.
+pub(crate) fn agents_table(agents: &[AgentInfo]) -> String {
+    table(&agents.iter().map(line).collect::<Vec<_>>())
 }
 
 /// A line of the list.

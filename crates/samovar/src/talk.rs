@@ -208,7 +208,15 @@ impl Talk {
     /// # Errors
     /// As [`Talk::ask`].
     pub(crate) async fn models(&mut self) -> Result<ModelsAnswer, Failure> {
-        let asked = async |client: &Client| client.get("/api/models?probe=true").await;
+        self.get("/api/models?probe=true").await
+    }
+
+    /// Reads from a route that may be read twice.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
+        let asked = async |client: &Client| client.get(path).await;
         self.way.ask(Repeat::Harmless, asked).await
     }
 

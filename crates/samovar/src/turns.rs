@@ -68,8 +68,32 @@ pub(crate) async fn turns(command: Turns) -> Result<Exit, Failure> {
     }
 }
 
+/// Drops the trees in which nothing runs or waits any more.
+pub(crate) fn keep_at_work(turns: &mut Vec<TurnInfo>) {
+    let is_over = |turn: &TurnInfo| turn.state == TurnProgress::Finished;
+    let parent = |of: &TurnInfo| {
+        let id = of.parent_turn_id.as_ref()?;
+        turns.iter().find(|turn| turn.turn_id == *id)
+    };
+    let root = |turn: &TurnInfo| {
+        let above = std::iter::successors(parent(turn), |above| parent(above));
+        above.last().unwrap_or(turn).turn_id.clone()
+    };
+    let at_work: Vec<_> = turns
+        .iter()
+        .filter(|turn| !is_over(turn))
+        .map(root)
+        .collect();
+    let keeps: Vec<_> = turns
+        .iter()
+        .map(|turn| at_work.contains(&root(turn)))
+        .collect();
+    let mut keeps = keeps.into_iter();
+    turns.retain(|_| keeps.next().unwrap_or_default());
+}
+
 /// The turns, each indented below the one that called it.
-fn tree(turns: &[TurnInfo]) -> String {
+pub(crate) fn tree(turns: &[TurnInfo]) -> String {
     let mut shown = String::new();
     let is_here = |id: &TurnId| turns.iter().any(|turn| turn.turn_id == *id);
     let is_root = |turn: &&TurnInfo| turn.parent_turn_id.as_ref().is_none_or(|id| !is_here(id));

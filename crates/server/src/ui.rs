@@ -2,12 +2,14 @@
 
 mod reading;
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, Response};
 use samovar_core::approval::Answer;
-use samovar_core::history::{MessageQuery, MessageRow};
-use samovar_core::{Accepted, Action, CallId, Code, Error, Outcome, Role, SessionId};
+use samovar_core::history::{MessageQuery, MessageRow, TurnQuery};
+use samovar_core::{Accepted, Action, CallId, Code, Error, Outcome, Role, SessionId, TurnId};
 use samovar_engine::Engine;
 use samovar_locale as locale;
 use samovar_wire::agent::{
@@ -17,7 +19,7 @@ use samovar_wire::agent::{
 use samovar_wire::params;
 use samovar_wire::ui::{
     ApprovalResponse, BASE_PATH, CODE_HEADER, ClientAnswers, MAX_POST_BYTES, PostBody, Posted,
-    Protocol, STREAM_HEADER, UiChunk, UiMessagesParams, UiPost, UiResumeParams, UiStreamParams,
+    STREAM_HEADER, UiChunk, UiMessagesParams, UiPost, UiResumeParams, UiState, UiStreamParams,
     UiView, ui_messages,
 };
 use serde_json::{Value, json};
@@ -30,6 +32,9 @@ use crate::stream::{self, Liveliness};
 use crate::tokens::Scope;
 
 use reading::Place;
+
+/// The most characters of a call's outcome that a refusal repeats.
+const MAX_SAID_CHARS: usize = 200;
 
 type Call = endpoint::Call<()>;
 type Endpoint = endpoint::Endpoint<()>;
@@ -231,14 +236,17 @@ async fn answered(
 async fn answer(call: &Call, session: &SessionId, said: ClientAnswers) -> Result<Place, Error> {
     let engine = call.engine().await?;
     let last = said.approvals.last().map(|said| said.id.clone());
+    let last_output = said.outputs.last().map(|said| said.call.clone());
     let Answered {
         decisions,
         outcomes,
     } = answered(call, session, said).await?;
     if decisions.is_empty() && outcomes.is_empty() {
-        let nothing = || Error::new(Code::UnknownCall, locale::ui::nothing_open());
         // It says who was first, where that is known.
-        return Err(last.map_or_else(nothing, |id| engine.decided(&id)));
+        return Err(match (last, last_output) {
+            (Some(approval), _) => engine.decided(&approval),
+            (None, last) => late(&engine, session, last).await?,
+        });
     }
     let by = &call.by.sender;
     let before = reading::latest(&engine, session).await?;
@@ -263,6 +271,24 @@ async fn answer(call: &Call, session: &SessionId, said: ClientAnswers) -> Result
     let before = before.ok_or_else(gone)?;
     let now = reading::latest(&engine, session).await?.ok_or_else(gone)?;
     Ok(now.behind(before.settled()))
+}
+
+/// Why nothing waits for an output: what became of its call.
+async fn late(engine: &Engine, session: &SessionId, last: Option<CallId>) -> Result<Error, Error> {
+    let unknown = |why| Error::new(Code::UnknownCall, why);
+    let Some(call) = last else {
+        return Ok(unknown(locale::ui::nothing_open().to_owned()));
+    };
+    let shown = locale::quoted(call.as_str());
+    Ok(unknown(match engine.outcome(session, &call).await? {
+        Some(outcome) => {
+            let said: String = outcome.text.chars().take(MAX_SAID_CHARS).collect();
+            let status = json!(outcome.status);
+            let status = status.as_str().unwrap_or_default();
+            locale::ui::call_answered(shown, status, locale::quoted(&said))
+        }
+        None => locale::ui::no_such_call(shown),
+    }))
 }
 
 async fn resume(call: Call, params: UiResumeParams) -> Result<Response<Body>, Error> {
@@ -325,22 +351,44 @@ async fn messages(call: Call, params: UiMessagesParams) -> Result<Vec<Value>, Er
     };
     let view = UiView::new(asked_view, call.view.as_deref())?;
     let running = running(&engine, &session, view).await?;
-    let rows = match engine.messages(MessageQuery::from(params)).await {
+    let rows = match stored(&engine, params).await {
         Err(error) if error.code == Code::UnknownSession => return Ok(Vec::new()),
         rows => rows?,
     };
-    let asked = engine.open_calls().await?.into_iter();
-    // Version 5 knows no such state of a call.
-    let has_approvals = view.protocol != Protocol::V5;
-    let asked = asked.filter(|open| has_approvals && open.session == session);
-    let asked = asked.filter_map(|open| Some((open.call.id, open.asked?.id.clone())));
-    let running = running.as_ref().map(Place::turn);
     let rows = whole_turns(rows, limit);
-    let mut messages = ui_messages(&rows, running, asked);
+    let among: BTreeSet<_> = rows.iter().filter_map(|row| row.turn.clone()).collect();
+    let turns = TurnQuery {
+        session: Some(session.clone()),
+        limit: u32::MAX,
+        among: among.into_iter().collect(),
+    };
+    let asked = engine.open_calls().await?.into_iter();
+    let asked = asked.filter(|open| open.session == session);
+    let asked = asked.filter_map(|open| Some((open.call.id, open.asked?.id.clone())));
+    let state = UiState {
+        running: running.as_ref().map(Place::turn),
+        asked: asked.collect(),
+        turns: engine.turns(turns).await?,
+    };
+    let mut messages = ui_messages(&rows, state, view.protocol);
     messages.reverse();
     let mut messages = fitting(messages.into_iter());
     messages.reverse();
     Ok(messages)
+}
+
+/// The messages that were asked for. The message of a turn, which has the turn's id, stands where its
+/// answer begins.
+async fn stored(engine: &Engine, params: UiMessagesParams) -> Result<Vec<MessageRow>, Error> {
+    let mut query = MessageQuery::from(params);
+    let turn = query.before.as_ref();
+    let turn = turn.and_then(|before| TurnId::new(before.as_str()).ok());
+    if let Some(turn) = turn
+        && let Some(begins) = engine.answer_begins(&query.session, turn).await?
+    {
+        query.before = Some(begins);
+    }
+    engine.messages(query).await
 }
 
 /// A page that may begin inside a turn begins with what a person said, if it has that.

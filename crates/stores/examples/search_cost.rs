@@ -146,6 +146,7 @@ async fn ask(history: &SqliteHistory, name: &str, text: &str) {
     let mut count = 0;
     for _ in 0..RUNS {
         let query = SearchQuery {
+            edit_forks: true,
             text: text.to_owned(),
             limit: 20,
             before: None,

@@ -129,6 +129,14 @@ impl History for SqliteHistory {
         Box::pin(async move { Ok(reader::message(&self.readers, id).await?) })
     }
 
+    fn answer_of<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        Box::pin(async move { Ok(reader::answer_of(&self.readers, session, turn).await?) })
+    }
+
     fn turn_from<'a>(
         &'a self,
         session: &'a SessionId,

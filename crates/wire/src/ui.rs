@@ -18,7 +18,7 @@ mod view;
 
 pub use chunk::{AgentChunk, UiChunk, UiFinishReason};
 pub use encoder::{Leg, UiEncoder};
-pub use history::ui_messages;
+pub use history::{UiState, ui_messages};
 pub use post::{
     ApprovalResponse, ClientAnswers, MAX_POST_BYTES, PostBody, Posted, ToolAnswer, UiPost,
 };

@@ -14,6 +14,9 @@ pub(crate) const CLIENT: &str = "clients/typescript";
 /// The folder of the agent in TypeScript, from the root.
 pub(crate) const NODE_AGENT: &str = "examples/relay-typescript";
 
+/// The folder of the page with `useChat`, from the root.
+pub(crate) const PAGE: &str = "examples/use-chat";
+
 /// The folder of the clients of the AI SDK, from the root.
 pub(crate) const AI_SDK: &str = "clients/ai-sdk";
 

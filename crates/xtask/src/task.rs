@@ -29,6 +29,7 @@ pub(crate) const TASKS: &[Task] = &[
             PACKAGES,
             NODE_AGENT,
             AI_SDK,
+            PAGE,
             NODE_READERS,
             PYTHON_FOLDER,
             PYTHON_PACKAGES,
@@ -110,6 +111,11 @@ const AI_SDK: Step = Step {
     program: NPM,
     left_out: || packages::node_left_out(packages::AI_SDK),
     ..Step::new("packages of the AI SDK", "ci --prefix clients/ai-sdk")
+};
+const PAGE: Step = Step {
+    program: NPM,
+    left_out: || packages::node_left_out(packages::PAGE),
+    ..Step::new("packages of the page", "ci --prefix examples/use-chat")
 };
 const NODE_READERS: Step = Step {
     program: NPM,

@@ -11,7 +11,7 @@ use samovar_core::history::{
 };
 use samovar_core::{
     AgentPath, Bill, BlobHash, Broken, Budget, CallId, FinishReason, Future, History, Message,
-    MessageId, Millis, Seq, SessionId, Title, TurnId, Usage,
+    MessageId, Millis, Role, Seq, SessionId, Title, TurnId, Usage,
 };
 
 mod search;
@@ -359,7 +359,11 @@ impl History for MemoryHistory {
         let is_wanted = |row: &SessionRow| {
             let title = row.title.as_ref().map_or("", Title::as_str);
             let found_by = format!("{}\u{1f}{title}", row.id);
-            found_by.to_lowercase().contains(&wanted)
+            let is_fork = row
+                .metadata
+                .get("forkedFrom")
+                .is_some_and(|of| of["edit"] == true);
+            found_by.to_lowercase().contains(&wanted) && (query.edit_forks || !is_fork)
         };
         let sessions = self.lock();
         let rows = sessions.iter().rev().map(|session| session.row.clone());
@@ -401,6 +405,21 @@ impl History for MemoryHistory {
             Some(session.row_of(put))
         };
         done(self.lock().iter().find_map(found))
+    }
+
+    fn answer_of<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        let first = self.of(session, |session| {
+            let messages = session.messages.iter();
+            let is_said = |put: &&Put| put.message.role == Role::Assistant;
+            let of_turn = messages.filter(|put| put.turn.as_ref() == Some(turn));
+            let first = of_turn.filter(is_said).min_by_key(|put| put.seq);
+            first.map(|put| session.row_of(put))
+        });
+        done(first.flatten())
     }
 
     fn turn_from<'a>(

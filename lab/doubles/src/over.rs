@@ -179,6 +179,14 @@ impl<T: OverHistory> History for Over<T> {
         self.0.history().message(id)
     }
 
+    fn answer_of<'a>(
+        &'a self,
+        session: &'a SessionId,
+        turn: &'a TurnId,
+    ) -> Future<'a, Result<Option<MessageRow>, Broken>> {
+        self.0.history().answer_of(session, turn)
+    }
+
     fn turn_from<'a>(
         &'a self,
         session: &'a SessionId,

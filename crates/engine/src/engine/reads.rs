@@ -7,7 +7,8 @@ use samovar_core::history::{
     TurnRow,
 };
 use samovar_core::{
-    Broken, Budget, Code, Error, Event, Message, MessageId, Role, SessionId, TurnId,
+    Broken, Budget, CallId, Code, Error, Event, Message, MessageId, Outcome, Part, Role, SessionId,
+    TurnId,
 };
 use samovar_locale as locale;
 
@@ -16,6 +17,7 @@ use crate::budget;
 use crate::parts::{damaged, no_such_message, unknown};
 use crate::projection;
 use crate::projector::{Lag, read_all};
+use crate::relations;
 
 impl Engine {
     /// One session.
@@ -61,13 +63,30 @@ impl Engine {
             .messages(query)
             .await
             .map_err(|broken| self.broke_in(&id, &broken))?;
-        let Some(events) = lag else { return Ok(rows) };
+        let Some(events) = lag else {
+            return self.filled(&id, rows).await;
+        };
         let mut rows = projection::overlay_messages(rows, &id, &events);
         if let Some(before) = before {
             let place = rows.iter().position(|row| row.message.id == before);
             rows.truncate(place.unwrap_or_default());
         }
-        rows.drain(..rows.len().saturating_sub(limit));
+        let rows = rows.split_off(rows.len().saturating_sub(limit));
+        self.filled(&id, rows).await
+    }
+
+    /// Rows of which each says whose it is, if need be from messages that are on no page (SA-8).
+    async fn filled(
+        &self,
+        session: &SessionId,
+        mut rows: Vec<MessageRow>,
+    ) -> Result<Vec<MessageRow>, Error> {
+        let mut others = Vec::new();
+        for turn in relations::fill(&mut rows, &[]) {
+            let found = self.parts.history.answer_of(session, &turn).await;
+            others.extend(found.map_err(|broken| self.broke_in(session, &broken))?);
+        }
+        relations::fill(&mut rows, &others);
         Ok(rows)
     }
 
@@ -80,9 +99,7 @@ impl Engine {
         session: &SessionId,
         id: Option<&MessageId>,
     ) -> Result<Arc<Message>, Error> {
-        self.session(session).await?;
-        let wait = self.parts.settings.read_wait;
-        self.parts.projector.has_all_of(session, wait).await;
+        self.has_read(session).await?;
         let found = match id {
             Some(id) => self.parts.history.message(id).await,
             None => Ok(None),
@@ -95,6 +112,62 @@ impl Engine {
         found
             .map(|row| row.message)
             .ok_or_else(|| no_such_message(id))
+    }
+
+    /// Where the answer of a turn begins among a session's messages; for a called agent's turn, that of
+    /// the turn that it works for. `None` if the session has no such turn, or it has said nothing.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`], or that the history cannot be read.
+    pub async fn answer_begins(
+        &self,
+        session: &SessionId,
+        turn: TurnId,
+    ) -> Result<Option<MessageId>, Error> {
+        self.has_read(session).await?;
+        let broke = |broken: Broken| self.broke_in(session, &broken);
+        let history = &self.parts.history;
+        let mut found = history.answer_of(session, &turn).await.map_err(broke)?;
+        while let Some(row) = &found {
+            let Some(caller) = &row.message.parent else {
+                return Ok(Some(row.message.id.clone()));
+            };
+            let caller = history.message(caller).await.map_err(broke)?;
+            let Some(turn) = caller.and_then(|row| row.turn) else {
+                return Ok(None);
+            };
+            found = history.answer_of(session, &turn).await.map_err(broke)?;
+        }
+        Ok(None)
+    }
+
+    /// How a call of a session ended; `None` if it did not, or the session made no such call.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`], or that the history cannot be read.
+    pub async fn outcome(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+    ) -> Result<Option<Outcome>, Error> {
+        self.has_read(session).await?;
+        let found = self.parts.history.message(&call.as_message()).await;
+        let found = found.map_err(|broken| self.broke_in(session, &broken))?;
+        let found = found.filter(|row| row.session == *session);
+        Ok(found.and_then(|row| {
+            row.message.parts.iter().find_map(|part| match part {
+                Part::Outcome { outcome, .. } => Some(outcome.clone()),
+                _ => None,
+            })
+        }))
+    }
+
+    /// Waits a while until the history has all of a session.
+    async fn has_read(&self, session: &SessionId) -> Result<(), Error> {
+        self.session(session).await?;
+        let wait = self.parts.settings.read_wait;
+        self.parts.projector.has_all_of(session, wait).await;
+        Ok(())
     }
 
     /// A page of sessions, and how many there are on all pages.
@@ -128,7 +201,7 @@ impl Engine {
     /// [`Code::StoreFailed`] when the history cannot be read.
     pub async fn turns(&self, query: TurnQuery) -> Result<Vec<TurnRow>, Error> {
         self.caught_up().await;
-        let is_tree = query.turn.is_none();
+        let is_tree = query.among.is_empty();
         let turns = self.parts.history.turns(query).await;
         let mut turns = turns.map_err(|broken| self.broke(&broken))?;
         if is_tree {
@@ -190,7 +263,7 @@ impl Engine {
         let turn = TurnId::new(turn).map_err(|_| gone())?;
         let query = TurnQuery {
             session: None,
-            turn: Some(turn.clone()),
+            among: vec![turn.clone()],
             unfinished: false,
             limit: 1,
         };

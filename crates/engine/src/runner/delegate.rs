@@ -136,7 +136,7 @@ impl Runner {
         let parts = vec![Part::text(order.words())];
         let mut message = Message::new(id, Role::User, parts, self.now());
         message.parent = self.turn.answer().cloned();
-        delegation::describe(&mut message, &definition.display_name, &call.id);
+        delegation::describe(&mut message, &definition.display_name, Some(&call.id));
         message
     }
 

@@ -16,6 +16,7 @@ use crate::context::{self, Transcript};
 use crate::log::Draft;
 use crate::parts::refusal;
 use crate::projection;
+use crate::relations;
 
 /// Messages that are read at once.
 const PAGE: usize = 1000;
@@ -44,6 +45,7 @@ impl Mailbox {
             let turn = row.turn.as_ref();
             row.has_begun && turn.is_none_or(|turn| open.session.log.first_of(turn).is_none())
         };
+        relations::fill(&mut rows, &[]);
         if let Some(last) = last {
             rows.truncate(self.place_of(last, &rows, is_over)? + 1);
         }

@@ -292,8 +292,10 @@ impl Live {
         let place = turn.place();
         if let (Some(call), Some(agent)) = (&place.parent_call, &place.definition) {
             said.parent = self.transcript.parent().cloned();
-            delegation::describe(&mut said, &agent.display_name, call);
+            delegation::describe(&mut said, &agent.display_name, Some(call));
             self.transcript.push(Arc::new(said.clone()));
+        } else if let Some(agent) = &place.definition {
+            delegation::describe(&mut said, &agent.display_name, None);
         }
         said
     }

@@ -4,6 +4,7 @@ use samovar_core::approval::{Answer, Asked, EXPIRED};
 use samovar_core::event::Group;
 use samovar_core::planted;
 use samovar_core::{ApprovalId, CallId, Decision, Grant, Kind, Outcome, Status, ToolCall};
+use serde_json::json;
 
 use super::{CallState, Intent, Open, Turn};
 
@@ -115,7 +116,7 @@ impl Turn {
         let denied = (!answer.decision.allows()).then(|| Kind::CallClosed {
             call: call.id.clone(),
             name: call.name.clone(),
-            outcome: denied(&answer),
+            outcome: denied(approval, &answer),
         });
         let approved = Kind::CallApproved {
             call: call.id.clone(),
@@ -159,7 +160,7 @@ impl Turn {
 }
 
 /// What the model reads of a call that may not run.
-fn denied(answer: &Answer) -> Outcome {
+fn denied(approval: &ApprovalId, answer: &Answer) -> Outcome {
     let words = answer.words.as_deref().map(str::trim).unwrap_or_default();
     let why = match (answer.by.as_str(), words) {
         (EXPIRED, _) => {
@@ -172,5 +173,9 @@ fn denied(answer: &Answer) -> Outcome {
             .to_owned(),
         (_, words) => format!("denied: the person does not allow this call and says: {words}"),
     };
-    Outcome::new(Status::Denied, why)
+    let mut data = json!({"approvalId": approval});
+    if !words.is_empty() {
+        data["reason"] = words.into();
+    }
+    Outcome::new(Status::Denied, why).with_data(data)
 }

@@ -319,7 +319,7 @@ async fn tasks_of_a_called_agent_count_until_their_results_are_read_and_lock_no_
 
     let begun = rig.engine.turns(TurnQuery {
         session: None,
-        turn: None,
+        among: Vec::new(),
         unfinished: false,
         limit: 999,
     });
@@ -397,7 +397,7 @@ async fn each_turn_of_a_tree_says_what_happened_last_in_it_also_after_a_restart_
     let last = async |rig: &Rig| {
         let query = TurnQuery {
             session: None,
-            turn: None,
+            among: Vec::new(),
             unfinished: false,
             limit: 9,
         };

@@ -57,7 +57,7 @@ fn tree_of_64(gate: &Gate) -> World {
 async fn rows(rig: &Rig) -> Vec<TurnRow> {
     let query = TurnQuery {
         session: None,
-        turn: None,
+        among: Vec::new(),
         unfinished: false,
         limit: 99,
     };

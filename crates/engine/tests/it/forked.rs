@@ -25,7 +25,7 @@ fn fork(last: Option<&MessageId>, into: &str) -> Fork {
     }
 }
 
-async fn forked(rig: &Rig, last: Option<&MessageId>, into: &str) -> Vec<MessageRow> {
+pub(crate) async fn forked(rig: &Rig, last: Option<&MessageId>, into: &str) -> Vec<MessageRow> {
     let made = rig
         .engine
         .fork(Sender::Embedder, fork(last, into))

@@ -106,13 +106,14 @@ async fn it_leaves_nothing_in_a_store_but_the_tokens_that_it_used_and_is_in_no_l
     let engine = &rig.engine;
     assert!(engine.open_calls().await.unwrap().is_empty());
     let everywhere = SessionQuery {
+        edit_forks: true,
         limit: 9,
         ..SessionQuery::default()
     };
     assert_eq!(engine.sessions(everywhere).await.unwrap(), (Vec::new(), 0));
     let turns = TurnQuery {
         session: None,
-        turn: None,
+        among: Vec::new(),
         unfinished: false,
         limit: 9,
     };

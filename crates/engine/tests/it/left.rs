@@ -90,6 +90,7 @@ fn asks(call: &CallId) -> [Kind; 2] {
 /// The sessions that a list has, in the order of the alphabet.
 async fn listed(rig: &Rig) -> Vec<String> {
     let query = SessionQuery {
+        edit_forks: true,
         limit: 9,
         ..SessionQuery::default()
     };
@@ -319,7 +320,7 @@ async fn who_lists_turns_sees_what_is_left_of_budgets_and_uses_no_session() {
     let rig = left.open(Recovery::UsedSessions).await;
     let query = TurnQuery {
         session: None,
-        turn: None,
+        among: Vec::new(),
         unfinished: false,
         limit: 9,
     };

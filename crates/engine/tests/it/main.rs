@@ -33,5 +33,6 @@ mod tools;
 mod troubled;
 mod turns;
 mod undo;
+mod whose;
 mod window;
 mod words;

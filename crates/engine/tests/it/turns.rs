@@ -143,6 +143,7 @@ async fn a_deleted_session_is_gone_while_its_turn_runs_and_can_be_made_anew() {
     let rig = rig.restart().await;
     assert_eq!(rig.texts().await, ["hello", "fresh"]);
     let all = SessionQuery {
+        edit_forks: true,
         limit: 9,
         ..SessionQuery::default()
     };

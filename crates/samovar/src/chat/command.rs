@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use samovar_core::{Approval, Code};
 use samovar_locale as text;
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
+use samovar_wire::api::{AgentInfo, TurnInfo};
 use serde_json::json;
 
 use super::lines::Lines;
+use crate::agents::agents_table;
+use crate::client::segment;
 use crate::config::Setup;
 use crate::exit::Failure;
 use crate::images;
@@ -20,6 +23,7 @@ use crate::sessions::{find, fork};
 use crate::style::columns;
 use crate::talk::{Talk, UndoReach};
 use crate::timestamps::{age, now};
+use crate::turns::{keep_at_work, tree};
 
 /// Sessions that `/sessions` shows.
 const SHOWN: u32 = 20;
@@ -40,6 +44,7 @@ pub(super) enum Slash {
     Image(Option<PathBuf>),
     Model(Option<String>),
     Approval(Option<Approval>),
+    Agents,
     Undo(UndoReach),
     Cost,
     Help,
@@ -60,6 +65,7 @@ impl Slash {
             ("model", argument) => Self::Model(argument),
             ("approval", None) => Self::Approval(None),
             ("approval", Some(word)) => Self::Approval(Some(level(&word)?)),
+            ("agents", None) => Self::Agents,
             ("new", None) => Self::New,
             ("fork", None) => Self::Fork,
             ("image", path) => Self::Image(path.map(|path| unquoted(&path).into())),
@@ -120,6 +126,7 @@ impl Slash {
                 }
                 say(&text::chat::approval(talk.approval().as_str()));
             }
+            Self::Agents => agents(talk).await?,
             Self::Undo(reach) => undo(reach, talk, lines).await?,
             Self::Cost => cost(talk).await?,
             Self::Help => say(&help_of(columns(&io::stderr()))),
@@ -132,6 +139,7 @@ impl Slash {
 /// How the commands are typed that take no argument, or one of a few words.
 fn takes(name: &str) -> Option<&'static str> {
     Some(match name {
+        "agents" => "/agents",
         "new" => "/new",
         "fork" => "/fork",
         "undo" => "/undo, /undo messages",
@@ -198,6 +206,21 @@ async fn list(talk: &mut Talk) -> Result<(), Failure> {
     put(&visible(&table(&rows.collect::<Vec<_>>())))?;
     say(text::chat::how_to_enter());
     Ok(())
+}
+
+/// The agents that may be called, and the turns that run or wait in the session, as a tree.
+async fn agents(talk: &mut Talk) -> Result<(), Failure> {
+    let known: Vec<AgentInfo> = talk.get("/api/agents").await?;
+    put(&visible(&agents_table(&known)))?;
+    let path = format!("/api/turns?sessionId={}", segment(talk.session.id.as_str()));
+    let mut turns: Vec<TurnInfo> = talk.get(&path).await?;
+    keep_at_work(&mut turns);
+    if turns.is_empty() {
+        say(text::chat::no_agent_at_work());
+        return Ok(());
+    }
+    say(text::chat::agents_at_work());
+    put(&visible(&tree(&turns))).map(drop)
 }
 
 async fn enter(talk: &mut Talk, id: &str) -> Result<(), Failure> {
@@ -277,6 +300,7 @@ mod tests {
         for (line, takes) in [
             ("/fork x", "/fork"),
             ("/help x", "/help"),
+            ("/agents x", "/agents"),
             ("/undo now", "/undo, /undo messages"),
         ] {
             let said = text::chat::wrong_argument(text::quoted(line), takes);

@@ -89,7 +89,7 @@ pub(crate) async fn session(
 pub(crate) async fn all(client: &Client) -> Result<Vec<SessionInfo>, Failure> {
     let mut all: Vec<SessionInfo> = Vec::new();
     loop {
-        let params = json!({ "limit": PAGE, "offset": all.len() });
+        let params = json!({ "limit": PAGE, "offset": all.len(), "editForks": true });
         let page: PaginatedResult<SessionInfo> = client.agent("listSessions", &params).await?;
         let is_last = page.items.is_empty();
         all.extend(page.items);

@@ -104,7 +104,7 @@ pub(super) async fn list(args: &ListSessions) -> Result<(), Failure> {
 
 async fn page(client: &Client, args: &ListSessions) -> Result<ListedPage, Failure> {
     let (offset, limit) = (args.offset, args.limit);
-    let mut params = json!({ "limit": limit, "offset": offset });
+    let mut params = json!({ "limit": limit, "offset": offset, "editForks": args.all });
     if let Some(query) = &args.query {
         params["query"] = query.as_str().into();
     }
@@ -134,7 +134,7 @@ async fn page(client: &Client, args: &ListSessions) -> Result<ListedPage, Failur
 
 /// Whether no list shows a session, whose own row is damaged then.
 async fn is_left_out(client: &Client, id: &SessionId) -> bool {
-    let params = json!({ "limit": 200, "query": id });
+    let params = json!({ "limit": 200, "query": id, "editForks": true });
     let found = client.agent::<PaginatedResult<SessionInfo>>("listSessions", &params);
     let found = found.await.map(|page| page.items).unwrap_or_default();
     !found.iter().any(|session| session.id == *id)

@@ -49,8 +49,9 @@ pub(super) async fn search(args: &SearchSessions) -> Result<(), Failure> {
         return Err(Failure::usage(text::sessions::search_too_long()));
     }
     let path = format!(
-        "/api/search?limit={}&query={}",
+        "/api/search?limit={}&editForks={}&query={}",
         args.limit,
+        args.all,
         segment(&args.text)
     );
     let asked = async |client: &Client| client.get::<SearchResult>(&path).await;

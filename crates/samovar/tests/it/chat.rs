@@ -153,6 +153,8 @@ async fn lines_with_a_slash_are_commands_and_a_wrong_one_leaves_the_chat_as_it_i
         "samovar: \"/nothing\" is not a command; /help lists them [invalid_params]",
     )
     .await;
+    enter(&terminal, "/agents", "no agent is at work in this session").await;
+    terminal.sees("browser   code  on").await;
     enter(&terminal, "/sessions nobody", "[unknown_session]").await;
     enter(&terminal, "/model openai/gpt-5", "[unusable_model]").await;
     enter(&terminal, "/model demo", "this session's model: demo").await;
@@ -258,4 +260,49 @@ async fn what_is_taken_back_stands_in_the_line_again_and_the_model_no_longer_kno
     assert!(last.contains("second words"), "{last}");
     assert!(!last.contains("first words"), "{last}");
     assert!(!last.contains("the first answer"), "{last}");
+}
+
+// proves FC-1
+#[tokio::test]
+async fn agents_shows_the_agents_and_the_tree_at_work_at_any_width() {
+    for columns in [40, 200] {
+        let water = Gate::new("water");
+        let (program, model) = with_model([
+            call("spawn", json!({"task": "boil water"})).when(When::user("go")),
+            say("It boils.")
+                .hold_head(&water)
+                .when(When::user("boil water")),
+            say("I began it.").when(When::user("go")),
+            say("Tea is ready.").into(),
+        ])
+        .await;
+        let terminal = program.seat(["chat"]).columns(columns).start();
+        terminal.sees_prompt("> ").await;
+        terminal.enters("go").await;
+        let is_begun = |screen: &str| screen.ends_with("I began it.\n>");
+        terminal.sees_that("the end of its turn", is_begun).await;
+
+        terminal.enters("/agents").await;
+        let is_shown = |screen: &str| {
+            let shown = screen.rsplit_once("> /agents\n").map(|(_, shown)| shown);
+            shown
+                .is_some_and(|shown| shown.contains("browser   code  on") && shown.ends_with("\n>"))
+        };
+        terminal.sees_that("the agents", is_shown).await;
+        let screen = terminal.screen();
+        let shown = screen.rsplit_once("> /agents\n").unwrap().1;
+        // The turn that ended is there, since what it began is at work.
+        let root = shown
+            .lines()
+            .position(|line| line.starts_with("master  stop  "));
+        let child = shown
+            .lines()
+            .position(|line| line.starts_with("  ") && line.contains("running"));
+        assert!(root.is_some() && root < child, "{screen}");
+        let fits = |line: &str| line.chars().count() <= usize::from(columns);
+        assert!(shown.lines().all(fits), "{screen}");
+        model.open(&water).unwrap();
+        terminal.enters("/quit").await;
+        terminal.leaves().await;
+    }
 }

@@ -201,7 +201,7 @@ async fn server_snapshot(engine: &Arc<Engine>, at: EventId) -> Result<ServerSnap
 fn unfinished(session: Option<SessionId>) -> TurnQuery {
     TurnQuery {
         session,
-        turn: None,
+        among: Vec::new(),
         unfinished: true,
         limit: MAX_TURNS,
     }

@@ -42,7 +42,7 @@ async fn turns(call: Call, params: TurnsParams) -> Result<Vec<TurnInfo>, Error> 
     }
     let query = TurnQuery {
         session: params.session_id,
-        turn: None,
+        among: Vec::new(),
         unfinished: false,
         limit: params.limit.unwrap_or(SHOWN).min(MAX_SHOWN),
     };

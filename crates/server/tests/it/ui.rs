@@ -8,6 +8,8 @@ use samovar_testkit::{Api, App, AppBuilder};
 use serde_json::{Value, json};
 
 mod clients;
+mod example;
+mod stored;
 
 /// A server without an agent in the chat.
 fn quiet() -> AppBuilder {
@@ -295,7 +297,16 @@ async fn an_edit_or_a_new_answer_replaces_a_message_and_keeps_the_old_session_as
     let last = prompts.last().unwrap().body().to_string();
     assert!(last.contains("another first") && !last.contains("second"));
 
-    let forks = app.ok("listSessions", json!({})).await;
+    // Lists and the search have it when that is asked for.
+    assert_eq!(app.ok("listSessions", json!({})).await["totalCount"], 1);
+    let hits = app.get("/api/search?query=second").await.body;
+    assert_eq!(hits["items"], json!([]));
+    let hit = app
+        .get("/api/search?query=second&editForks=true")
+        .await
+        .body;
+    assert_eq!(hit["items"].as_array().unwrap().len(), 1, "{hit}");
+    let forks = app.ok("listSessions", json!({"editForks": true})).await;
     let fork = forks["items"].as_array().unwrap().iter();
     let fork = fork.map(|row| row["sessionId"].as_str().or(row["id"].as_str()).unwrap());
     let fork = fork.filter(|id| *id != "c").collect::<Vec<_>>();
@@ -312,13 +323,11 @@ async fn an_edit_or_a_new_answer_replaces_a_message_and_keeps_the_old_session_as
     let app = app.restart().await;
     assert_eq!(messages(&app, "c").await.as_array().unwrap().len(), 2);
     let unknown = json!({"id": "c", "messageId": "m9", "messages": [user("m9", "x")]});
-    let before = app.ok("listSessions", json!({})).await["totalCount"].clone();
+    let all = json!({"editForks": true});
+    let before = app.ok("listSessions", all.clone()).await["totalCount"].clone();
     let refused = post_as(&app, "", &unknown).await;
     assert_eq!(refused.status(), 400);
-    assert_eq!(
-        app.ok("listSessions", json!({})).await["totalCount"],
-        before
-    );
+    assert_eq!(app.ok("listSessions", all).await["totalCount"], before);
     // Without a name, a known id with another text is refused.
     let other = json!({"id": "c", "messages": [user("m1", "yet another")]});
     assert_eq!(post_as(&app, "", &other).await.status(), 409);
@@ -379,7 +388,8 @@ async fn an_edit_is_refused_while_a_turn_runs() {
     let _running = post_as(&app, "", &body).await;
     let edit = json!({"id": "c", "messageId": "m1", "messages": [user("m1", "other")]});
     assert_eq!(post_as(&app, "", &edit).await.status(), 409);
-    assert_eq!(app.ok("listSessions", json!({})).await["totalCount"], 1);
+    let all = app.ok("listSessions", json!({"editForks": true})).await;
+    assert_eq!(all["totalCount"], 1);
 }
 
 // proves UI-1

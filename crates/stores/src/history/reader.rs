@@ -37,11 +37,36 @@ macro_rules! select_messages {
 }
 
 pub(super) const SESSION: &str = select_sessions!("WHERE id = ?1");
-pub(super) const SESSIONS: &str =
-    select_sessions!("ORDER BY updated_at DESC, key DESC LIMIT ?1 OFFSET ?2");
-const COUNT: &str = "SELECT count(*) FROM sessions";
+/// Whether a session is listed: not a fork that an edit made, unless these are wanted. Few are looked at
+/// closely, and what a bad disk made of the rest is for the checksum.
+macro_rules! is_listed {
+    ($wanted:literal) => {
+        concat!(
+            "(",
+            $wanted,
+            " OR instr(metadata, '\"edit\":true') = 0 OR NOT json_valid(metadata) \
+             OR json_extract(metadata, '$.forkedFrom.edit') IS NOT 1) "
+        )
+    };
+}
+pub(super) const SESSIONS: &str = concat!(
+    select_sessions!("WHERE "),
+    is_listed!("?3"),
+    "ORDER BY updated_at DESC, key DESC LIMIT ?1 OFFSET ?2"
+);
+const COUNT: &str = concat!("SELECT count(*) FROM sessions WHERE ", is_listed!("?1"));
 /// Every session, to be searched.
-const SOUGHT: &str = select_sessions!("ORDER BY updated_at DESC, key DESC");
+const SOUGHT: &str = concat!(
+    select_sessions!("WHERE "),
+    is_listed!("?1"),
+    "ORDER BY updated_at DESC, key DESC"
+);
+/// Whether an edit made a session.
+const IS_EDIT_FORK: &str = concat!(
+    "SELECT NOT ",
+    is_listed!("0"),
+    "FROM sessions WHERE id = ?1"
+);
 /// The user's first message.
 pub(super) const PREVIEW: &str = select_messages!(
     "WHERE m.session_key = ?1 AND m.role = 'user' AND m.depth = 0 \
@@ -85,6 +110,12 @@ pub(super) const LAST_TURN: &str = concat!(
 pub(super) const SAID: &str = select_messages!(
     "WHERE m.session_key = ?1 AND m.turn_seq = ?2 AND m.turn_key = ?3 AND m.role IN ('user', 'system') \
      ORDER BY m.seq LIMIT 1"
+);
+/// The first message that a turn's model wrote.
+pub(super) const ANSWER: &str = select_messages!(
+    "WHERE s.id = ?1 AND t.id = ?2 AND t.session_key = s.key AND m.session_key = s.key \
+     AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807) \
+     AND m.turn_key = t.key AND m.role = 'assistant' ORDER BY m.seq LIMIT 1"
 );
 /// Where the first message of a turn was put.
 pub(super) const TURN_FROM: &str = "SELECT min(m.seq) AS first FROM turns AS t \
@@ -176,9 +207,10 @@ pub(super) async fn sessions(
     let (page, all) = match &query.matching {
         None => {
             let page = sqlx::query(SESSIONS).bind(query.limit);
-            let page = page.bind(row::integer(query.offset));
+            let page = page.bind(row::integer(query.offset)).bind(query.edit_forks);
             let page = page.fetch_all(&mut *moment).await?;
-            let all = sqlx::query(COUNT).fetch_one(&mut *moment).await?;
+            let all = sqlx::query(COUNT).bind(query.edit_forks);
+            let all = all.fetch_one(&mut *moment).await?;
             let page = page.iter().filter_map(|row| sound(row, damages));
             (page.collect(), all.try_get::<i64, _>(0)?.unsigned_abs())
         }
@@ -186,6 +218,16 @@ pub(super) async fn sessions(
     };
     moment.rollback().await?;
     Ok((page, all))
+}
+
+/// Whether an edit made a session.
+pub(super) async fn is_edit_fork(
+    moment: &mut SqliteConnection,
+    session: &SessionId,
+) -> Result<bool, Failure> {
+    let found = sqlx::query_scalar(IS_EDIT_FORK).bind(session.as_str());
+    let found: Option<bool> = found.fetch_optional(moment).await?;
+    Ok(found.unwrap_or_default())
 }
 
 /// A session of a list, unless it is damaged: that is reported.
@@ -211,7 +253,7 @@ async fn matching(
     text: &str,
     damages: &dyn Damages,
 ) -> Result<(Vec<SessionRow>, u64), Failure> {
-    let mut rows = sqlx::query(SOUGHT).fetch(moment);
+    let mut rows = sqlx::query(SOUGHT).bind(query.edit_forks).fetch(moment);
     let (mut page, mut all) = (Vec::new(), 0);
     while let Some(row) = rows.try_next().await? {
         let session = match Session::read(&row) {
@@ -339,6 +381,17 @@ pub(super) async fn message(
 ) -> Result<Option<MessageRow>, Failure> {
     let found = sqlx::query(MESSAGE).bind(id.as_str());
     let found = found.fetch_optional(readers).await?;
+    found.as_ref().map(row::message).transpose()
+}
+
+/// The first message that a turn's model wrote.
+pub(super) async fn answer_of(
+    readers: &SqlitePool,
+    session: &SessionId,
+    turn: &TurnId,
+) -> Result<Option<MessageRow>, Failure> {
+    let found = sqlx::query(ANSWER).bind(session.as_str());
+    let found = found.bind(turn.as_str()).fetch_optional(readers).await?;
     found.as_ref().map(row::message).transpose()
 }
 

@@ -7,7 +7,7 @@
 
 mod asked;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use futures_util::{Stream, TryStreamExt};
 use samovar_core::history::{Hit, Hits, MessageRow, SearchQuery};
@@ -17,7 +17,7 @@ use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use self::asked::{Asked, Fit, Looseness, Worth};
 use super::failure::Failure;
-use super::reader::{NEWEST, NOT_INDEXED, SEARCHED};
+use super::reader::{NEWEST, NOT_INDEXED, SEARCHED, is_edit_fork};
 use super::{row, terms};
 
 /// Candidates that are read for each way of looking, the newest ones.
@@ -47,6 +47,7 @@ pub(super) async fn search(
         if let Some(expression) = asked.expression(looseness) {
             let fits = |text: &str| asked.fit(text, looseness);
             found.look(&mut moment, &expression, fits, damages).await?;
+            found.drop_edit_forks(&mut moment, query).await?;
         }
         items = found.page(query);
         if items.len() >= query.limit as usize {
@@ -134,6 +135,24 @@ impl Found {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Drops the hits in forks that edits made, unless these are wanted.
+    async fn drop_edit_forks(
+        &mut self,
+        moment: &mut SqliteConnection,
+        query: &SearchQuery,
+    ) -> Result<(), Failure> {
+        let mut known = HashMap::new();
+        for hit in self.hits.iter().filter(|_| !query.edit_forks) {
+            if !known.contains_key(&hit.session) {
+                let is_one = is_edit_fork(moment, &hit.session).await?;
+                known.insert(hit.session.clone(), is_one);
+            }
+        }
+        let is_one = |hit: &Hit| known.get(&hit.session).copied().unwrap_or_default();
+        self.hits.retain(|hit| !is_one(hit));
         Ok(())
     }
 

@@ -65,6 +65,7 @@ async fn no_read_grows_with_what_it_does_not_answer() {
         reader::PLACE,
         reader::LAST_TURN,
         reader::SAID,
+        reader::ANSWER,
         reader::COUNT_MESSAGES,
         reader::PREVIEW,
     ];

@@ -11,7 +11,9 @@ use super::turns::{Turn, turn_columns};
 
 /// The parent is the turn of the message that the turn's first one names. The tokens of a turn that
 /// lives are those of its messages. A place in a log says nothing about turns of other sessions.
-pub(super) const TURNS: &str = concat!(
+macro_rules! select_turns {
+    ($where:literal) => {
+        concat!(
     "SELECT ",
     turn_columns!("t."),
     ", s.id AS session_id, ( \
@@ -24,10 +26,23 @@ pub(super) const TURNS: &str = concat!(
     SELECT json_array(coalesce(sum(m.tokens_input), 0), coalesce(sum(m.tokens_output), 0)) \
     FROM message_rows AS m WHERE t.finished_at IS NULL AND m.session_key = t.session_key \
     AND m.turn_key = t.key AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807)) AS so_far \
-    FROM turns AS t LEFT JOIN sessions AS s ON s.key = t.session_key \
-    WHERE (?1 IS NULL OR s.id = ?1) AND (?2 IS NULL OR t.id = ?2) \
-    AND (NOT ?4 OR t.finished_at IS NULL) \
-    ORDER BY coalesce(t.started_at, t.finished_at, 9223372036854775807) DESC, t.turn_seq DESC, t.key DESC LIMIT ?3"
+    FROM turns AS t LEFT JOIN sessions AS s ON s.key = t.session_key ",
+            $where,
+            " ORDER BY coalesce(t.started_at, t.finished_at, 9223372036854775807) DESC, \
+             t.turn_seq DESC, t.key DESC LIMIT ?3"
+        )
+    };
+}
+
+pub(super) const TURNS: &str =
+    select_turns!("WHERE (?1 IS NULL OR s.id = ?1) AND (NOT ?4 OR t.finished_at IS NULL)");
+/// Those of a list, of any session.
+pub(super) const TURNS_AMONG: &str =
+    select_turns!("WHERE ?1 IS NULL AND t.id IN (SELECT value FROM json_each(?2))");
+/// Those of a list that are in one session.
+pub(super) const TURNS_HERE: &str = select_turns!(
+    "WHERE s.id = ?1 AND t.session_key = s.key \
+     AND t.id IN (SELECT value FROM json_each(?2))"
 );
 
 /// The last turns, oldest first.
@@ -35,9 +50,14 @@ pub(super) async fn turns(
     readers: &SqlitePool,
     query: &TurnQuery,
 ) -> Result<Vec<TurnRow>, Failure> {
-    let turns = sqlx::query(TURNS)
+    let select = match &query.session {
+        _ if query.among.is_empty() => TURNS,
+        Some(_) => TURNS_HERE,
+        None => TURNS_AMONG,
+    };
+    let turns = sqlx::query(select)
         .bind(query.session.as_ref().map(SessionId::as_str))
-        .bind(query.turn.as_ref().map(samovar_core::TurnId::as_str))
+        .bind(row::json(&query.among)?)
         .bind(query.limit)
         .bind(query.unfinished);
     let newest_first = turns.fetch_all(readers).await?;

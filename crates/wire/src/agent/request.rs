@@ -296,6 +296,7 @@ impl UpdateSessionParams {
 
 /// Parameters of `listSessions`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct PaginationParams {
     /// How many sessions to skip; by default 0.
     pub offset: Option<Within<0, { u32::MAX }>>,
@@ -303,6 +304,9 @@ pub struct PaginationParams {
     pub limit: Option<Within<0, MAX_SESSIONS>>,
     /// Only sessions whose id, title or first words contain this text.
     pub query: Option<String>,
+    /// Whether the forks are listed, too, in which edits of clients keep what they replaced; by
+    /// default not.
+    pub edit_forks: Option<bool>,
 }
 
 impl From<PaginationParams> for SessionQuery {
@@ -311,6 +315,7 @@ impl From<PaginationParams> for SessionQuery {
             offset: params.offset.map_or(0, |offset| offset.get().into()),
             limit: params.limit.map_or(DEFAULT_SESSIONS, Within::get),
             matching: params.query.filter(|query| !query.is_empty()),
+            edit_forks: params.edit_forks.unwrap_or_default(),
         }
     }
 }

@@ -19,6 +19,9 @@ pub struct SearchParams {
     pub limit: Option<u32>,
     /// Only hits that come after the one with this message.
     pub before: Option<MessageId>,
+    /// Whether the forks are searched, too, in which edits of clients keep what they replaced; by
+    /// default not.
+    pub edit_forks: Option<bool>,
 }
 
 impl From<SearchParams> for SearchQuery {
@@ -27,6 +30,7 @@ impl From<SearchParams> for SearchQuery {
             text: params.query,
             limit: params.limit.unwrap_or(SHOWN).min(MAX_SHOWN),
             before: params.before,
+            edit_forks: params.edit_forks.unwrap_or_default(),
         }
     }
 }

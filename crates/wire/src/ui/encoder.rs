@@ -4,20 +4,17 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use samovar_core::{CallId, Error, Event, FinishReason, Kind, MessageId, Role, Seq, TurnId};
+use samovar_core::{CallId, Error, Event, Kind, MessageId, Role, Seq, TurnId};
 use samovar_locale as locale;
 use serde_json::{Map, Value};
 
 use super::asking::Asking;
 use super::chunk::{AgentChunk, UiChunk};
 use super::rebuilt::Rebuilt;
-use super::turn::UiTurn;
+use super::turn::{UiTurn, ended, summary};
 use super::view::{Protocol, Subagents, UiView};
 use crate::agent::Family;
 use crate::{Spelling, sse};
-
-/// The most characters of what a called agent said last that its part shows.
-const MAX_SUMMARY_CHARS: usize = 500;
 
 /// Which part of a turn's stream is written. A turn that waits for the client ends its stream, and the
 /// answer begins another one, a leg.
@@ -261,17 +258,13 @@ impl Child {
             Kind::MessageFinished { message, .. } if message.role == Role::Assistant => {
                 let text = message.text();
                 if !text.is_empty() {
-                    self.summary = text.chars().take(MAX_SUMMARY_CHARS).collect();
+                    self.summary = summary(&text);
                 }
                 return true;
             }
             Kind::TurnStarted { .. } => self.status = "running",
             Kind::TurnFinished { reason, .. } => {
-                self.status = match reason {
-                    FinishReason::Error => "failed",
-                    FinishReason::Cancelled => "cancelled",
-                    _ => "done",
-                };
+                self.status = ended(reason);
             }
             Kind::ApprovalAsked { .. }
             | Kind::CallApproved { .. }

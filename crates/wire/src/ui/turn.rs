@@ -15,6 +15,9 @@ use super::parts::ShownParts;
 use super::view::Protocol;
 use crate::agent::{Dollars, display_name};
 
+/// The most characters of what a called agent said last that its part shows.
+const MAX_SUMMARY_CHARS: usize = 500;
+
 /// What is known of a turn that is shown.
 #[derive(Clone, Debug)]
 pub(super) struct UiTurn {
@@ -313,4 +316,18 @@ pub(super) fn usage(usage: &Usage) -> Value {
         "cacheRead": usage.cache_read,
         "cacheWrite": usage.cache_write,
     })
+}
+
+/// The beginning of what a called agent said last.
+pub(super) fn summary(text: &str) -> String {
+    text.chars().take(MAX_SUMMARY_CHARS).collect()
+}
+
+/// How a called agent's turn ended.
+pub(super) fn ended(reason: &FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Error => "failed",
+        FinishReason::Cancelled => "cancelled",
+        _ => "done",
+    }
 }

@@ -106,7 +106,7 @@ pub struct UiMessagesParams {
     pub id: SessionId,
     /// The most stored messages to read, counted from the last; by default 1,000.
     pub limit: Option<Within<0, MAX_MESSAGES>>,
-    /// Only messages before this one of a person.
+    /// Only messages before this one; before a called agent's, those before the answer that called it.
     pub before: Option<MessageId>,
     /// The version of the AI SDK: with `v5`, calls that wait for a decision look like any that is open.
     pub protocol: Option<Protocol>,

@@ -17,7 +17,13 @@ fn xtask(words: &[&str], fails: &str) -> Output {
 /// A tree whose packages are all there, as those of npm are told to be; pip looks each time.
 fn all_is_there(name: &str) -> Tree {
     let tree = Tree::new(name);
-    for folder in [Tree::CLIENT, Tree::NODE_AGENT, Tree::AI_SDK, Tree::READERS] {
+    for folder in [
+        Tree::CLIENT,
+        Tree::NODE_AGENT,
+        Tree::AI_SDK,
+        Tree::PAGE,
+        Tree::READERS,
+    ] {
         tree.has(folder, Tree::LOCK, 1);
         tree.has(folder, Tree::INSTALLED, 2);
     }
@@ -35,6 +41,7 @@ impl Tree {
     const CLIENT: &str = "clients/typescript";
     const NODE_AGENT: &str = "examples/relay-typescript";
     const AI_SDK: &str = "clients/ai-sdk";
+    const PAGE: &str = "examples/use-chat";
     const READERS: &str = "lab/readers";
     const LOCK: &str = "package-lock.json";
     const INSTALLED: &str = "node_modules/.package-lock.json";
@@ -48,6 +55,7 @@ impl Tree {
             "clients/typescript/node_modules",
             "examples/relay-typescript/node_modules",
             "clients/ai-sdk/node_modules",
+            "examples/use-chat/node_modules",
             "lab/readers/node_modules",
             "examples/relay-python/.venv/bin",
             "bin",
@@ -201,7 +209,13 @@ fn every_step_takes_the_whole_workspace_with_one_feature_set_and_environment() {
 
 #[test]
 fn packages_that_are_missing_or_older_than_their_list_are_installed_before_the_tests() {
-    for folder in [Tree::CLIENT, Tree::NODE_AGENT, Tree::AI_SDK, Tree::READERS] {
+    for folder in [
+        Tree::CLIENT,
+        Tree::NODE_AGENT,
+        Tree::AI_SDK,
+        Tree::PAGE,
+        Tree::READERS,
+    ] {
         let tree = all_is_there(&folder.replace('/', "-"));
         tree.has(folder, Tree::LOCK, 3);
         tree.has_program("bin/npm");
@@ -277,6 +291,7 @@ fn without_npm_and_python_the_tests_are_run_all_the_same() {
         " packages: left out, npm is not installed",
         " packages of the agent in TypeScript: left out, npm is not installed",
         " packages of the AI SDK: left out, npm is not installed",
+        " packages of the page: left out, npm is not installed",
         " packages of the readers: left out, npm is not installed",
         " folder for packages of Python: left out, python3 with venv is not installed",
         " packages of Python: left out, there is no folder for them",

@@ -7,7 +7,7 @@ use super::{Put, Session, Turn};
 impl Session {
     /// Those that a query wants, oldest first.
     pub(super) fn turns(&self, query: &TurnQuery) -> Vec<TurnRow> {
-        let wanted = |turn: &&Turn| query.turn.as_ref().is_none_or(|id| turn.id == *id);
+        let wanted = |turn: &&Turn| query.among.is_empty() || query.among.contains(&turn.id);
         let shown = self.turns.iter().filter(wanted).filter_map(|turn| {
             let of_turn = |put: &&Put| put.turn.as_ref() == Some(&turn.id);
             let first = self.messages.iter().find(of_turn)?;

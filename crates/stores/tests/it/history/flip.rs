@@ -58,6 +58,7 @@ async fn served(folder: &TempDir, of: Speakers) -> (Vec<String>, bool) {
     };
     for matching in [None, Some("tea".to_owned())] {
         let query = SessionQuery {
+            edit_forks: true,
             limit: 99,
             matching,
             ..SessionQuery::default()
@@ -69,7 +70,7 @@ async fn served(folder: &TempDir, of: Speakers) -> (Vec<String>, bool) {
     note(totals.map(|totals| format!("{totals:?}")));
     let query = TurnQuery {
         session: None,
-        turn: None,
+        among: Vec::new(),
         unfinished: false,
         limit: 99,
     };

@@ -32,6 +32,7 @@ fn grown(session: u64, batch: u64) -> Projection {
 /// How many batches are in the history; all sessions must have as many.
 async fn batches(history: &SqliteHistory) -> u64 {
     let query = SessionQuery {
+        edit_forks: true,
         limit: 99,
         ..SessionQuery::default()
     };

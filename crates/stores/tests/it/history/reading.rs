@@ -5,7 +5,7 @@ use samovar_core::{Millis, Role, Title};
 
 use super::{
     TestHistory, asked, finished, last, master, message, message_id, open, open_with, put,
-    session_id, started, titled,
+    session_id, started, titled, turn_id,
 };
 
 fn said(id: &str, turn: &str) -> Change {
@@ -78,6 +78,31 @@ async fn a_message_without_a_turn_stands_where_it_was_put() {
         place.project("s", (1..).zip(log).collect()).await;
         let order = ["before", "a1", "between", "a2", "after", "waits"];
         assert_eq!(place.ids(last("s", 9)).await, order);
+    }
+}
+
+// proves SA-8
+#[tokio::test]
+async fn the_first_answer_of_a_turn_is_found_however_far_it_is() {
+    for place in TestHistory::every().await {
+        let log = [
+            open(),
+            asked("q1", Some("t1")),
+            started("t1"),
+            asked("q2", Some("t2")),
+            started("t2"),
+            said("a1", "t1"),
+            said("a2", "t2"),
+            said("a3", "t2"),
+        ];
+        place.project("s", (1..).zip(log).collect()).await;
+
+        for (turn, answer) in [("t1", Some("a1")), ("t2", Some("a2")), ("t3", None)] {
+            let (session, turn) = (session_id("s"), turn_id(turn));
+            let found = place.history.answer_of(&session, &turn).await.unwrap();
+            let found = found.map(|row| row.message.id.clone());
+            assert_eq!(found, answer.map(message_id));
+        }
     }
 }
 
@@ -211,6 +236,7 @@ async fn sessions_are_listed_from_the_one_that_changed_last() {
                 .await;
         }
         let page = |offset, limit| SessionQuery {
+            edit_forks: true,
             offset,
             limit,
             matching: None,
@@ -254,6 +280,7 @@ async fn sessions_are_found_by_a_piece_of_id_title_or_first_words_in_any_case() 
         place.project("four", vec![(2, words)]).await;
         let check = async |text: &str, found: &[&str]| {
             let query = SessionQuery {
+                edit_forks: true,
                 offset: 0,
                 limit: 9,
                 matching: Some(text.to_owned()),
@@ -300,6 +327,7 @@ async fn a_session_is_shown_and_found_by_the_title_and_model_that_it_has_now() {
         let model = |name: &str, route: &str| (name.to_owned(), route.to_owned());
         let found = async |text: &str| {
             let query = SessionQuery {
+                edit_forks: true,
                 offset: 0,
                 limit: 9,
                 matching: Some(text.to_owned()),

@@ -37,6 +37,7 @@ struct Contents {
 impl Contents {
     async fn of(place: &TestHistory) -> Self {
         let query = SessionQuery {
+            edit_forks: true,
             limit: 99,
             ..SessionQuery::default()
         };

@@ -15,6 +15,7 @@ use super::{TestHistory, master, message, message_id, open, put, session_id, sta
 
 fn query(text: &str) -> SearchQuery {
     SearchQuery {
+        edit_forks: true,
         text: text.to_owned(),
         limit: 20,
         before: None,
@@ -142,6 +143,7 @@ async fn a_hit_names_its_session_and_role_and_the_newest_of_equal_ones_is_first(
         assert_eq!(shown, [("blue bicycle", 7), ("Blue Bicycle", 5)]);
         for (text, limit, before) in [("", 9, None), ("…", 9, None), ("blue", 0, None)] {
             let query = SearchQuery {
+                edit_forks: true,
                 limit,
                 before,
                 ..query(text)
@@ -160,6 +162,7 @@ async fn pages_follow_one_another_and_an_unknown_place_has_none_after_it() {
         place.project("s", numbered(log)).await;
         let page = async |before: Option<MessageId>| {
             let query = SearchQuery {
+                edit_forks: true,
                 limit: 2,
                 before,
                 ..query("tea")
