@@ -87,7 +87,8 @@ fn print(level: Level, writes: bool, costs: &[Vec<Cost>]) {
         times.sort_unstable();
         let (fast, median) = (times[times.len() / 10], times[times.len() / 2]);
         let [first, last] = [0, costs.len() - 1].map(|at| costs[at][1]);
-        let cpu = (last - first).div_f64((costs.len() - 1) as f64);
+        let runs = u32::try_from(costs.len() - 1).unwrap_or(u32::MAX);
+        let cpu = last.saturating_sub(first) / runs.max(1);
         let level = level.as_str();
         println!("{level:10} {kind:6} {which:5} {fast:8.2?} {median:8.2?} cpu {cpu:8.2?}");
         used.push(cpu.as_secs_f64());

@@ -104,10 +104,10 @@ pub(super) async fn is_whole(connection: &mut SqliteConnection) -> bool {
     true
 }
 
-/// Makes a damaged index anew, so that it is filled again.
+/// Puts an empty index in the place of a damaged one, so that it is filled again.
 ///
 /// Nothing of it is read, nor removed page by page: a page of it may name one of another table. The pages
-/// are without an owner afterwards, until the file is written anew.
+/// are without an owner afterwards, until the file is rewritten.
 pub(super) async fn remake(connection: &mut SqliteConnection) -> Result<(), Failure> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for statement in [

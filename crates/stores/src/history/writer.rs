@@ -38,7 +38,7 @@ pub(super) struct Writer {
     pub(super) connection: Option<SqliteConnection>,
     unfolded: usize,
     unsynced: bool,
-    /// How often the index of the search was made anew.
+    /// How often the index of the search was replaced.
     mended: usize,
     /// Why nothing is written any more.
     ended: Option<Broken>,
@@ -108,7 +108,7 @@ impl Writer {
         Ok(count > 0)
     }
 
-    /// Makes the index of the search anew if something failed because that is damaged; whether it did. The
+    /// Puts an empty index of the search in place if something failed because that is damaged; whether it did. The
     /// rows have everything.
     pub(super) async fn mend_index(&mut self, failure: &Failure) -> Result<bool, Broken> {
         if !failure.is_of_index() && !failure.is_somewhere() {

@@ -117,7 +117,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Behind all other rows, a long batch fills each page. Otherwise LMDB leaves half of each one free,
+    /// After all other rows, a long batch fills each page. Otherwise LMDB leaves half of each one free,
     /// and holds twice as many until the commit.
     fn flags_for(&self, txn: &RwTxn<'_>, batch: &PackedBatch) -> Result<PutFlags, Fault> {
         let first = batch
