@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use samovar_locale as locale;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::blank::is_blank;
 use crate::checked::checked_text;
@@ -16,20 +17,20 @@ use crate::ports::Ids;
 pub const MAX_ID_BYTES: usize = 256;
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:literal) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:literal, $check:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes an id of 1 to [`MAX_ID_BYTES`] bytes with a visible character and without
-            /// control characters.
+            /// Takes an id of 1 to [`MAX_ID_BYTES`] bytes without control characters. Only a session's
+            /// may be blank.
             ///
             /// # Errors
-            /// [`Code::InvalidParams`] when it is blank, too long, or contains a control character.
+            /// [`Code::InvalidParams`] for any other.
             pub fn new(raw: &str) -> Result<Self, Error> {
-                check_id($what, raw)?;
+                $check($what, raw)?;
                 Ok(Self(raw.into()))
             }
 
@@ -52,30 +53,42 @@ macro_rules! id {
 }
 
 id! {
-    /// A session, by its client's name for it (arbitrary text) or a generated UUID v7.
-    SessionId, "sessionId", ""
+    /// A session, by its client's name for it (arbitrary text) or a generated UUID v7. An older store
+    /// may have one with a blank id, which can be read and deleted.
+    SessionId, "sessionId", "", check_id
 }
 id! {
     /// One agent's run from an input to its finish.
-    TurnId, "turnId", ""
+    TurnId, "turnId", "", check_visible
 }
 id! {
     /// A message: the client's own id for a user's message, a generated one for all others.
-    MessageId, "messageId", ""
+    MessageId, "messageId", "", check_visible
 }
 id! {
     /// A tool call. Always generated here, never by the model, so it is unique across sessions; it
     /// is also the call's idempotency key and the id of the message with its result.
-    CallId, "callId", "call_"
+    CallId, "callId", "call_", check_visible
 }
 
 id! {
     /// A question about a call that a person decides about.
-    ApprovalId, "approvalId", "ask_"
+    ApprovalId, "approvalId", "ask_", check_visible
 }
 id! {
     /// A rule that allows calls.
-    RuleId, "ruleId", "rule_"
+    RuleId, "ruleId", "rule_", check_visible
+}
+
+impl SessionId {
+    /// Refuses a blank id for a session that is to be made: no person could see it in a list, or type it.
+    ///
+    /// # Errors
+    /// [`Code::InvalidParams`], about this parameter.
+    pub fn check_new(&self, parameter: &str) -> Result<(), Error> {
+        let details = json!({ "parameter": parameter });
+        check_visible(parameter, self.as_str()).map_err(|error| error.with_details(details))
+    }
 }
 
 impl CallId {
@@ -94,7 +107,11 @@ fn check_id(what: &str, raw: &str) -> Result<(), Error> {
         let why = locale::id::control_character(what, locale::quoted(raw));
         return Err(Error::new(Code::InvalidParams, why));
     }
-    // No person could see it in a list, or type it.
+    Ok(())
+}
+
+fn check_visible(what: &str, raw: &str) -> Result<(), Error> {
+    check_id(what, raw)?;
     if is_blank(raw) {
         let why = locale::id::blank(what, locale::quoted(raw));
         return Err(Error::new(Code::InvalidParams, why));
@@ -227,7 +244,8 @@ mod tests {
             "\u{7f}",
             &"x".repeat(257),
         ] {
-            assert!(SessionId::new(bad).is_err(), "{bad:?}");
+            let new = SessionId::new(bad).and_then(|id| id.check_new("sessionId"));
+            assert!(new.is_err(), "{bad:?}");
         }
     }
 

@@ -245,6 +245,9 @@ pub fn not_recorded(broken: &Broken) -> Error {
 
 /// The refusal of what is asked of a session that is not there.
 pub(crate) fn unknown(id: &SessionId) -> Error {
+    if let Err(blank) = id.check_new("sessionId") {
+        return blank;
+    }
     let why = locale::session::unknown(locale::quoted(id.as_str()));
     Error::new(Code::UnknownSession, why)
 }

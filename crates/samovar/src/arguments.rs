@@ -215,6 +215,14 @@ pub(crate) fn address(typed: &str) -> Result<IpAddr, String> {
 
 /// The id of a session, which need not be there.
 pub(crate) fn session(typed: &str) -> Result<String, String> {
+    match SessionId::new(typed).and_then(|id| id.check_new("sessionId")) {
+        Ok(()) => Ok(typed.to_owned()),
+        Err(_) => Err(says::expected_session().to_owned()),
+    }
+}
+
+/// The same for what is done with a session of an older store, too, whose id may be blank.
+pub(crate) fn old_session(typed: &str) -> Result<String, String> {
     match SessionId::new(typed) {
         Ok(_) => Ok(typed.to_owned()),
         Err(_) => Err(says::expected_session().to_owned()),
@@ -223,8 +231,8 @@ pub(crate) fn session(typed: &str) -> Result<String, String> {
 
 /// The id of a session that is to be made.
 pub(crate) fn new_session(typed: &str) -> Result<String, String> {
-    match SessionId::new(typed) {
-        Ok(_) => Ok(typed.to_owned()),
+    match SessionId::new(typed).and_then(|id| id.check_new("sessionId")) {
+        Ok(()) => Ok(typed.to_owned()),
         Err(_) => Err(says::expected_new_session(MAX_ID_BYTES)),
     }
 }

@@ -9,6 +9,7 @@ mod made;
 mod mounts;
 mod orphans;
 mod plan;
+mod repository;
 mod seccomp;
 mod shortage;
 mod starter;
@@ -35,6 +36,7 @@ use rustix::io::Errno;
 pub use helper::be_cage_if_asked;
 pub use orphans::{CALL_ID, end_orphans};
 pub use plan::{Ended, Home, Level, Limits, Step};
+pub use repository::repository_folders;
 pub use shortage::Shortage;
 pub use toolchains::toolchain_variables;
 pub use trusted::{Moved, PutAside, may_be_a_commands, put_aside_after_kill};
@@ -221,7 +223,7 @@ impl Cages {
         let (made, passing) = match self.settings.level {
             Level::Namespaces if !job.writes => (None, Vec::new()),
             Level::Namespaces | Level::Landlock | Level::Off => {
-                let (made, passing) = Made::begin(&self.trusted, &view.kept, job.writes)?;
+                let (made, passing) = Made::begin(&self.trusted, &view, job.writes)?;
                 (Some(made), passing)
             }
         };
@@ -262,6 +264,7 @@ impl Cages {
             }
             Some(_) | None => self.views[usize::from(job.writes)].clone(),
         };
+        view::add_repository(&mut view, &self.settings);
         if self.settings.level != Level::Off {
             let mut secrets = self.secrets.now();
             secrets.retain(|it| view::shows(&view, &it.path) && !self.is_named(&it.path));
@@ -385,7 +388,7 @@ impl Running {
         let mut open = vec![Channel::Stdout, Channel::Stderr];
         let mut buffer = vec![0; READ_BYTES];
         let (mut told, mut is_over) = (Vec::new(), false);
-        let (mut lookout, mut obeyed) = (self.made.as_ref().and_then(Made::lookout), None);
+        let (mut lookout, mut obeyed) = (self.made.as_mut().and_then(Made::lookout), None);
         let tick = Timespec::try_from(lookout::TICK).map_err(io::Error::other)?;
         // Not until its pipes are shut: another command may hold them.
         while !is_over {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use samovar_config::FolderTrust;
 use samovar_engine::{Folder, FolderFile, args_hash};
 use samovar_locale as locale;
+use samovar_sandbox::cage::repository_folders;
 use samovar_sandbox::{Jail, JailError, Protected, SmallFiles, Survival};
 
 use crate::config::{Config, FileAccess};
@@ -88,7 +89,11 @@ pub(crate) fn kept_in(config: &Config, data_dir: &SmallFiles) -> io::Result<Path
 /// # Errors
 /// It cannot be used.
 pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
-    let (workspace, protected) = (&config.workspace, protected(config));
+    let (workspace, mut protected) = (&config.workspace, protected(config));
+    // A `.git` that is a file does not lead to the folder by itself.
+    if let Ok(workspace) = workspace.canonicalize() {
+        protected.read_only.extend(repository_folders(&workspace));
+    }
     let jail = match config.reach {
         FileAccess::Workspace => Jail::open(workspace, &protected)?,
         FileAccess::System => Jail::open_to_system(workspace, &protected)?,

@@ -168,8 +168,7 @@ impl History for SqliteHistory {
     fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
         Box::pin(async move {
             match search::search(&self.readers, &query, &*self.damages).await {
-                Err(failure) if failure.is_of_index() => {
-                    self.writer.lock().await.empty_index().await?;
+                Err(failure) if self.writer.lock().await.mend_index(&failure).await? => {
                     Ok(Hits::default())
                 }
                 found => Ok(found?),

@@ -51,11 +51,14 @@ impl Engine {
     /// same id, it is the same fork.
     ///
     /// # Errors
-    /// `unknown_session`; `invalid_params` for a message that is not there or another agent's,
+    /// `unknown_session`; `invalid_params` for a blank id, a message that is not there or another agent's,
     /// `session_busy` for one of a turn that is not over, `session_conflict` if the fork exists; or a
     /// store's refusal.
     pub async fn fork(&self, by: Sender, fork: Fork) -> Result<SessionRow, Error> {
         let is_whole = fork.last.is_none();
+        if let Some(into) = &fork.into {
+            into.check_new("newSessionId")?;
+        }
         // The copies name the blobs of the messages that may be deleted meanwhile.
         let naming = self.parts.blobs.naming().await;
         let copy = self.to_copy(&fork.session, fork.last).await?;

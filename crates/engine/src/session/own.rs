@@ -64,6 +64,7 @@ impl Mailbox {
             }
             return Err(Error::new(Code::Busy, locale::session::closing()));
         }
+        self.id.check_new("sessionId")?;
         let own = agent.as_ref().map_or(MASTER, AgentName::as_str);
         let of_agent = self.parts.own_agent(own)?.model.clone();
         let model = match model.or(of_agent.map(|model| model.name)) {

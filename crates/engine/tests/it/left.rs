@@ -352,3 +352,28 @@ async fn a_turn_that_the_history_does_not_have_yet_is_not_unknown() {
         }
     }
 }
+
+// proves AS-19
+#[tokio::test(start_paused = true)]
+async fn a_session_with_a_blank_id_of_an_older_store_is_deleted_and_no_new_one_is_made() {
+    let left = LeftStores::new().await;
+    let turn = Some("t9");
+    let kinds = vec![(None, opened()), (turn, said("m9", "read me"))];
+    keep(&left.disk, " ", kinds).await;
+    let rig = left.open(Recovery::EverySession).await;
+    let blank = named(" ");
+
+    assert_eq!(rig.asked_in(" ").await, ["read me"]);
+    let close = || send(&rig.engine, blank.clone(), Action::Close);
+    assert_eq!(close().await, Ok(Accepted::Closed));
+    assert_eq!(listed(&rig).await, ["running", "waiting"]);
+    let refused = [
+        close().await,
+        send(&rig.engine, blank.clone(), rig::opening()).await,
+    ];
+    for refused in refused {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code, Code::InvalidParams);
+        assert_eq!(refused.details.unwrap()["parameter"], "sessionId");
+    }
+}

@@ -46,7 +46,7 @@ pub(crate) enum Sessions {
     Fork(ForkSession),
     #[command(about = help::sessions_export())]
     Export {
-        #[arg(help = help::session_id(), value_parser = arguments::session, required_unless_present = "all")]
+        #[arg(help = help::session_id(), value_parser = arguments::old_session, required_unless_present = "all")]
         id: Option<String>,
         #[arg(long, help = help::export_all(), conflicts_with = "id")]
         all: bool,
@@ -78,7 +78,7 @@ pub(crate) enum Sessions {
     },
     #[command(about = help::sessions_delete())]
     Delete {
-        #[arg(help = help::session_id(), value_parser = arguments::session)]
+        #[arg(help = help::session_id(), value_parser = arguments::old_session)]
         id: String,
         #[arg(long, help = help::yes())]
         yes: bool,

@@ -3,7 +3,6 @@
 //! The person's own git runs what these names say without waiting for the command's end, and no mount keeps
 //! a name that is missing.
 
-use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -20,30 +19,38 @@ pub(super) const TICK: Duration = Duration::from_millis(50);
 /// Bytes of notices that are taken in at once.
 const NOTICES: usize = 4096;
 
-/// Sources of notices that no lookout uses at the moment: to close one takes milliseconds.
+/// Sources of notices that no lookout uses at the moment: to close one takes milliseconds. They keep what
+/// they watch, because the next command has the same folders.
 #[derive(Debug, Default)]
 pub(super) struct Spare(Mutex<Vec<OwnedFd>>);
 
 /// Looks at what git obeys.
+#[derive(Debug)]
 pub(super) struct Lookout {
     trusted: Arc<Trusted>,
     /// Gives notices of changes; `None` where the system gives no more of them.
     inotify: Option<OwnedFd>,
-    /// The folders of which it does.
-    watches: BTreeSet<i32>,
-    last: Option<Instant>,
+    /// The repository's folders, relative to the workspace.
+    folders: Vec<PathBuf>,
+    last: Instant,
 }
 
 impl Lookout {
-    pub(super) fn new(trusted: Arc<Trusted>) -> Self {
+    /// Called before a command and before its names are looked at: whatever changes from here on is told.
+    pub(super) fn new(trusted: Arc<Trusted>, folders: &[PathBuf]) -> Self {
         let new = || inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
         let inotify = trusted.spare.take().or_else(new);
-        Self {
+        let folders = folders.iter().map(|it| trusted.inside(it).to_owned());
+        let lookout = Self {
+            folders: folders.collect(),
             trusted,
             inotify,
-            watches: BTreeSet::new(),
-            last: None,
-        }
+            last: now(),
+        };
+        // What happened since the command that used it before.
+        lookout.is_told();
+        lookout.listen();
+        lookout
     }
 
     /// What is polled for input.
@@ -54,29 +61,36 @@ impl Lookout {
     /// A name for which the command is to be ended. Looks only after a notice, and at each tick.
     pub(super) fn look(&mut self) -> Option<PathBuf> {
         let now = now();
-        let is_early = |last| now.duration_since(last) < TICK;
-        if !self.is_told() && self.last.is_some_and(is_early) {
+        if !self.is_told() && now.duration_since(self.last) < TICK {
             return None;
         }
-        self.last = Some(now);
+        self.last = now;
         // Before the look, so that nothing changes unseen after it.
         self.listen();
         self.trusted.obeyed()
     }
 
     /// Asks for notices of the folders that are there now.
-    fn listen(&mut self) {
+    fn listen(&self) {
         let Some(inotify) = &self.inotify else {
             return;
         };
-        let made = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
+        let made = WatchFlags::CREATE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::ONLYDIR
+            | WatchFlags::DONT_FOLLOW;
         let changed = made | WatchFlags::MODIFY | WatchFlags::ATTRIB;
-        for (folder, of_what) in [(".", made), (".git", changed), (".git/hooks", changed)] {
-            if let Ok(held) = sys::open_beneath(self.trusted.root(), folder, sys::STAND) {
-                let path = format!("/proc/self/fd/{}", held.as_raw_fd());
-                // The ticks do without.
-                self.watches
-                    .extend(inotify::add_watch(inotify, path, of_what));
+        let watch = |held: &OwnedFd, folder: &str, of_what| {
+            let path = format!("/proc/self/fd/{}/{folder}", held.as_raw_fd());
+            // The ticks do without.
+            let _missing = inotify::add_watch(inotify, path, of_what);
+        };
+        let root = self.trusted.root();
+        watch(root, ".", made);
+        for folder in &self.folders {
+            if let Ok(held) = sys::open_beneath(root, folder, sys::STAND) {
+                watch(&held, ".", changed);
+                watch(&held, "hooks", changed);
             }
         }
     }
@@ -98,10 +112,6 @@ impl Lookout {
 impl Drop for Lookout {
     fn drop(&mut self) {
         if let Some(inotify) = self.inotify.take() {
-            for watch in &self.watches {
-                // One whose folder was removed is gone already.
-                let _gone = inotify::remove_watch(&inotify, *watch);
-            }
             self.trusted.spare.keep(inotify);
         }
     }

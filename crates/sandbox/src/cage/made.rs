@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::lookout::Lookout;
-use super::plan::{Ended, Step};
+use super::plan::{Ended, Step, View};
 use super::trusted::{PutAside, RunId, Trusted};
 
 /// Puts aside what a command made of trusted names, at the latest when it is dropped.
@@ -13,8 +13,8 @@ use super::trusted::{PutAside, RunId, Trusted};
 pub(super) struct Made {
     of: Arc<Trusted>,
     run: RunId,
-    /// Whether the command may write.
-    writes: bool,
+    /// Only a command that may write is ended because of what git obeys.
+    lookout: Option<Lookout>,
     is_done: bool,
 }
 
@@ -23,22 +23,23 @@ impl Made {
     /// run now began.
     pub(super) fn begin(
         trusted: &Arc<Trusted>,
-        kept: &[PathBuf],
+        view: &View,
         writes: bool,
     ) -> io::Result<(Self, Vec<PathBuf>)> {
-        let (run, passing) = trusted.begin(kept, writes)?;
+        let lookout = writes.then(|| Lookout::new(trusted.clone(), &view.git));
+        let (run, passing) = trusted.begin(view, writes)?;
         let made = Self {
             of: trusted.clone(),
             run,
-            writes,
+            lookout,
             is_done: false,
         };
         Ok((made, passing))
     }
 
-    /// Only a command that may write is ended because of what git obeys.
-    pub(super) fn lookout(&self) -> Option<Lookout> {
-        self.writes.then(|| Lookout::new(self.of.clone()))
+    /// `None` from the second time on.
+    pub(super) fn lookout(&mut self) -> Option<Lookout> {
+        self.lookout.take()
     }
 
     /// `stood` are the names on which its mounts stood.

@@ -139,6 +139,9 @@ pub(super) struct View {
     pub(super) pinned: Vec<PathBuf>,
     /// Files and folders of the workspace that are read-only.
     pub(super) kept: Vec<PathBuf>,
+    /// Folders of the workspace from which git takes settings and hooks. The cage needs `kept` alone.
+    #[serde(skip)]
+    pub(super) git: Vec<PathBuf>,
 }
 
 /// A folder that is shown empty, or a file in whose place another text is shown.

@@ -77,7 +77,7 @@ pub(super) const TOOLCHAINS: [Toolchain; 12] = [
     toolchain([
         "GOPATH",
         "go",
-        "bin pkg/mod/*.* pkg/mod/cache/download",
+        "bin pkg/mod/*.*",
         "",
         "pkg/mod/cache/vcs/* src/*/*/*/.git",
     ]),

@@ -17,30 +17,30 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use self::place::{Place, reach};
+use self::place::{Place, Trail, reach};
 use self::was::{Budget, Was};
 use super::git_config;
 use super::lookout::Spare;
-use super::plan::Level;
+use super::plan::{Level, View};
 use crate::small::{SmallFiles, Survival};
 use crate::sys;
 
 /// How often a name is looked at that another command changes meanwhile.
 const ATTEMPTS: usize = 8;
-/// The settings of a repository, of which some may stay, no matter who made them.
-const GIT_CONFIG: &str = ".git/config";
-/// What becomes these settings by a rename. Until then git reads nothing of it.
-const GIT_CONFIG_LOCK: &str = ".git/config.lock";
-/// The folder of the repository.
+/// The folder of the repository, if that is not elsewhere.
 const GIT: &str = ".git";
+/// The settings of a repository, of which some may stay, no matter who made them.
+const GIT_CONFIG: &str = "config";
+/// What becomes these settings by a rename. Until then git reads nothing of it.
+const GIT_CONFIG_LOCK: &str = "config.lock";
 /// The folder with the programs that git runs by their names.
-const GIT_HOOKS: &str = ".git/hooks";
+const GIT_HOOKS: &str = "hooks";
 /// How the files are called there that git runs for nothing.
 const SAMPLE: &[u8] = b".sample";
 
@@ -81,6 +81,9 @@ pub struct Moved {
 struct Name {
     path: PathBuf,
     was: Was,
+    /// Whether it is in a folder to which `.git` leads.
+    #[serde(default)]
+    is_led_to: bool,
 }
 
 /// What is known of the mounts on trusted names.
@@ -97,7 +100,7 @@ enum Stood<'a> {
 pub(super) struct Trusted {
     workspace: PathBuf,
     level: Level,
-    root: OwnedFd,
+    root: Arc<OwnedFd>,
     note: Option<PathBuf>,
     shared: Mutex<Shared>,
     /// For [`super::lookout`].
@@ -132,7 +135,7 @@ impl Trusted {
         Ok(Self {
             workspace: workspace.to_owned(),
             level,
-            root: open(workspace)?,
+            root: Arc::new(open(workspace)?),
             note,
             shared: Mutex::default(),
             spare: Spare::default(),
@@ -141,11 +144,7 @@ impl Trusted {
 
     /// Looks at the names. Called before each command; returns its number, and the names that had nothing
     /// when the first of the commands that run now began.
-    pub(super) fn begin(
-        &self,
-        kept: &[PathBuf],
-        writes: bool,
-    ) -> io::Result<(RunId, Vec<PathBuf>)> {
+    pub(super) fn begin(&self, view: &View, writes: bool) -> io::Result<(RunId, Vec<PathBuf>)> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = shared.running.is_empty() && !shared.is_owing;
         let mut names = if is_first {
@@ -154,10 +153,13 @@ impl Trusted {
             shared.names.clone()
         };
         let mut budget = Budget::new();
-        for path in kept {
-            let path = path.strip_prefix(&self.workspace).unwrap_or(path);
+        let mut trail = Trail::new(&self.root);
+        for whole in &view.kept {
+            let path = self.inside(whole);
             if !names.iter().any(|it: &Name| path.starts_with(&it.path)) {
-                names.extend(Name::of(&self.root, path, &shared.names, &mut budget));
+                let name = Name::of(&mut trail, path, &shared.names, &mut budget);
+                let is_led_to = view.git.iter().skip(1).any(|it| whole.starts_with(it));
+                names.extend(name.map(|name| Name { is_led_to, ..name }));
             }
         }
         if shared.names != names {
@@ -171,12 +173,15 @@ impl Trusted {
         shared.running.insert(id, Run { writes, aside });
         let missing = shared.names.iter().filter(|it| it.was == Was::Missing);
         let missing: HashSet<_> = missing.map(|it| it.path.as_path()).collect();
-        let inside = |path: &Path| {
-            path.strip_prefix(&self.workspace)
-                .is_ok_and(|it| missing.contains(it))
-        };
-        let missing = kept.iter().filter(|it| inside(it)).cloned().collect();
+        let kept = view.kept.iter();
+        let missing = kept.filter(|it| missing.contains(self.inside(it)));
+        let missing = missing.cloned().collect();
         Ok((id, missing))
+    }
+
+    /// A path below the workspace, relative to it.
+    pub(super) fn inside<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.workspace).unwrap_or(path)
     }
 
     /// What the names had stays on disk; that commands run is noted while they do.
@@ -201,7 +206,8 @@ impl Trusted {
             self.level != Level::Namespaces || matches!(it.was, Was::Missing | Was::Link(_))
         };
         let mut open = shared.names.iter().filter(is_open);
-        open.find_map(|it| it.obeyed(&self.root))
+        let mut trail = Trail::new(&self.root);
+        open.find_map(|it| it.obeyed(&mut trail))
     }
 
     pub(super) fn root(&self) -> &OwnedFd {
@@ -221,7 +227,7 @@ impl Trusted {
             return run.aside;
         }
         // While others run, their git may be about to rename its file.
-        let is_settled = |it: &&Name| !(has_writers && it.path.ends_with(GIT_CONFIG_LOCK));
+        let is_settled = |it: &&Name| !(has_writers && it.is_gits(GIT_CONFIG_LOCK));
         let names = shared.names.iter().filter(is_settled);
         let found = put_aside(&self.root, names, Stood::On(stood));
         for other in shared.running.values_mut().filter(|it| it.writes) {
@@ -296,7 +302,7 @@ pub fn put_aside_after_kill(note: &Path) -> io::Result<PutAside> {
             Level::Namespaces => Stood::OnTheSame,
             Level::Landlock | Level::Off => Stood::On(&[]),
         };
-        aside = put_aside(&root, &names, stood);
+        aside = put_aside(&Arc::new(root), &names, stood);
         if let Some(path) = aside.stays.first() {
             let path = workspace.join(path);
             let why = format!("move {} away, which a command made", path.display());
@@ -313,13 +319,14 @@ fn open(workspace: &Path) -> io::Result<OwnedFd> {
 }
 
 fn put_aside<'a>(
-    root: &OwnedFd,
+    root: &Arc<OwnedFd>,
     names: impl IntoIterator<Item = &'a Name>,
     stood: Stood<'_>,
 ) -> PutAside {
     let mut all = PutAside::default();
+    let mut trail = Trail::new(root);
     for name in names {
-        let mut tries = (0..ATTEMPTS).map(|_| name.settle(root, stood));
+        let mut tries = (0..ATTEMPTS).map(|_| name.settle(&mut trail, stood));
         match tries.find(Result::is_ok) {
             Some(Ok(Some(moved))) => {
                 tracing::warn!(
@@ -340,30 +347,49 @@ fn put_aside<'a>(
 
 impl Name {
     /// `None` for what cannot be looked at.
-    fn of(root: &OwnedFd, path: &Path, known: &[Self], budget: &mut Budget) -> Option<Self> {
-        let place = Place::of(root, path).ok()?;
+    fn of(trail: &mut Trail<'_>, path: &Path, known: &[Self], budget: &mut Budget) -> Option<Self> {
+        let place = Place::of(trail, path).ok()?;
         // A file or link in the place of a folder is what is trusted.
         let path = if place.is_there { &place.path } else { path };
         if place.path != path {
-            let (path, was) = (path.to_owned(), Was::Missing);
-            return Some(Self { path, was });
+            return Some(Self::new(path, Was::Missing));
         }
         let known = known.iter().find(|it| it.path == path).map(|it| &it.was);
         let was = Was::of(&place.dir, place.name().ok()?, known, budget);
-        let path = path.to_owned();
-        Some(Self { path, was })
+        Some(Self::new(path, was))
+    }
+
+    fn new(path: &Path, was: Was) -> Self {
+        Self {
+            path: path.to_owned(),
+            was,
+            is_led_to: false,
+        }
+    }
+
+    /// Whether git obeys what is there.
+    fn is_of_git(&self) -> bool {
+        self.is_led_to || self.path.starts_with(GIT)
+    }
+
+    /// Whether it is what git calls so.
+    fn is_gits(&self, name: &str) -> bool {
+        self.is_of_git() && self.path.ends_with(name)
     }
 
     /// Gives the name back what it had, unless it has that, or what it has is the person's or harmless.
-    fn settle(&self, root: &OwnedFd, stood: Stood<'_>) -> rustix::io::Result<Option<Moved>> {
-        let place = Place::of(root, &self.path)?;
+    fn settle(&self, trail: &mut Trail<'_>, stood: Stood<'_>) -> rustix::io::Result<Option<Moved>> {
+        if self.is_unchanged(&Place::of(trail, &self.path)?)? {
+            return Ok(None);
+        }
+        // Folders may have been replaced, and are from here on.
+        trail.forget();
+        let place = Place::of(trail, &self.path)?;
+        trail.forget();
+        if self.is_unchanged(&place)? {
+            return Ok(None);
+        }
         let is_itself = place.path == self.path;
-        if is_itself && self.was.is_same(&place.dir, place.name()?) {
-            return Ok(None);
-        }
-        if !place.is_there && self.was == Was::Missing {
-            return Ok(None);
-        }
         if is_itself && (self.is_persons(&place, stood) || self.is_harmless(&place)) {
             return Ok(None);
         }
@@ -390,12 +416,18 @@ impl Name {
         }))
     }
 
+    fn is_unchanged(&self, place: &Place) -> rustix::io::Result<bool> {
+        let is_same = || Ok(place.path == self.path && self.was.is_same(&place.dir, place.name()?));
+        let is_missing = !place.is_there && self.was == Was::Missing;
+        if is_missing { Ok(true) } else { is_same() }
+    }
+
     /// What git finds there and obeys at once, if that is more than before.
-    fn obeyed(&self, root: &OwnedFd) -> Option<PathBuf> {
-        if !self.path.starts_with(GIT) || self.path.ends_with(GIT_CONFIG_LOCK) {
+    fn obeyed(&self, trail: &mut Trail<'_>) -> Option<PathBuf> {
+        if !self.is_of_git() || self.is_gits(GIT_CONFIG_LOCK) {
             return None;
         }
-        let place = Place::of(root, &self.path).ok().filter(|it| it.is_there)?;
+        let place = Place::of(trail, &self.path).ok().filter(|it| it.is_there)?;
         let is_known = place.path == self.path
             && (self.was.is_same(&place.dir, place.name().ok()?) || self.is_harmless(&place));
         (!is_known).then_some(place.path)
@@ -420,7 +452,7 @@ impl Name {
         let aside = aside.filter(|_| place.path == self.path);
         let place = place.make(&self.path)?;
         let aside = aside.and_then(Path::file_name);
-        let aside = aside.map(|name| (&place.dir, name));
+        let aside = aside.map(|name| (&*place.dir, name));
         self.was.restore(&place.dir, place.name()?, aside)
     }
 
@@ -442,7 +474,7 @@ impl Name {
         let Ok(name) = place.name() else {
             return false;
         };
-        if self.path.ends_with(GIT_CONFIG) {
+        if self.is_gits(GIT_CONFIG) {
             let old = match &self.was {
                 Was::Missing => Some(&[][..]),
                 Was::File { text, .. } => Some(&text.0[..]),
@@ -456,7 +488,7 @@ impl Name {
                 .zip(new)
                 .is_some_and(|(old, (_, new))| git_config::runs_no_more(old, &new));
         }
-        self.path.ends_with(GIT_HOOKS) && self.was == Was::Missing && has_samples(place, name)
+        self.is_gits(GIT_HOOKS) && self.was == Was::Missing && has_samples(place, name)
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::CageSettings;
 use super::plan::{Masked, View};
+use super::repository::repository_folders;
 use super::toolchains::{TOOLCHAINS, Toolchain};
 
 /// The system's programs and libraries.
@@ -115,6 +116,29 @@ pub(super) fn of(settings: &CageSettings, writes: bool) -> (View, Homes) {
         builder.close(&homes);
     }
     (builder.finish(), homes)
+}
+
+/// Keeps of the folders to which `.git` leads at the moment what is kept of `.git`.
+pub(super) fn add_repository(view: &mut View, settings: &CageSettings) {
+    let workspace = &settings.workspace;
+    view.git = repository_folders(workspace);
+    let (named, led) = (&view.git[0], &view.git[1..]);
+    for folder in led {
+        for path in &settings.kept {
+            let path = workspace.join(path);
+            let name = path.strip_prefix(named).ok();
+            let name = name.filter(|name| !name.as_os_str().is_empty());
+            let path = name.map(|name| folder.join(name));
+            if let Some(path) = path.filter(|path| !view.kept.contains(path)) {
+                view.kept.push(path);
+            }
+        }
+        for above in folder.ancestors().take_while(|path| path != workspace) {
+            if let Err(at) = view.pinned.binary_search_by(|it| it.as_path().cmp(above)) {
+                view.pinned.insert(at, above.to_owned());
+            }
+        }
+    }
 }
 
 /// Whether a path is shown besides the workspace.

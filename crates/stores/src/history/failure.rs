@@ -7,6 +7,8 @@ use sqlx::migrate::MigrateError;
 
 /// What a damaged FTS5 table fails with.
 const CORRUPT_VTAB: i32 = 267;
+/// What any damage of the file fails with, in the lowest byte.
+const CORRUPT: i32 = 11;
 
 /// Why something could not be read or written.
 #[derive(Debug)]
@@ -28,9 +30,20 @@ impl Failure {
         matches!(self.code(), Some(IOERR_FSYNC | IOERR_DIR_FSYNC))
     }
 
-    /// Whether only the index of the search is damaged, which the rows can make again.
+    /// Whether the index of the search is damaged, which the rows can make again: it says so, or it cannot
+    /// be opened.
     pub(super) fn is_of_index(&self) -> bool {
+        let names_index = |error: &sqlx::Error| {
+            let said = error.to_string();
+            said.contains("fts5") || said.contains("search_terms")
+        };
         self.code() == Some(CORRUPT_VTAB)
+            || matches!(self, Self::Sql(error @ sqlx::Error::Database(_)) if names_index(error))
+    }
+
+    /// Whether the file is damaged somewhere, in the index maybe.
+    pub(super) fn is_somewhere(&self) -> bool {
+        self.code().is_some_and(|code| code & 0xff == CORRUPT)
     }
 
     /// Says which row could not be read.
@@ -80,7 +93,6 @@ impl From<MigrateError> for Failure {
 impl From<Failure> for Broken {
     fn from(failure: Failure) -> Self {
         const READ_ONLY: i32 = 8;
-        const CORRUPT: i32 = 11;
         const FULL: i32 = 13;
         const NOT_A_DATABASE: i32 = 26;
         // The lowest byte of an extended code is the plain one.

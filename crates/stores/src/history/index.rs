@@ -5,7 +5,7 @@
 use futures_util::TryStreamExt;
 use samovar_core::message::Part;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection, Row, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
 use super::{row, terms};
@@ -18,6 +18,16 @@ const MAX_TAIL_BYTES: usize = 8 << 10;
 const MAX_ROWS: u32 = 200;
 const MAX_BYTES: usize = 256 << 10;
 
+/// As the migration makes it.
+const MADE: &str = "CREATE VIRTUAL TABLE search_terms USING fts5 \
+    (terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii')";
+/// The tables that have the index.
+const KEPT_IN: [&str; 4] = [
+    "search_terms_config",
+    "search_terms_data",
+    "search_terms_docsize",
+    "search_terms_idx",
+];
 const ADD: &str = "INSERT OR REPLACE INTO search_terms (rowid, terms) \
      SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?1)";
 const OLDER: &str = "SELECT key, parts FROM message_rows \
@@ -81,17 +91,41 @@ pub(super) async fn fill(connection: &mut SqliteConnection) -> Result<usize, Fai
     Ok(rows.len())
 }
 
-/// Empties a damaged index, so that it is filled again.
-pub(super) async fn empty(connection: &mut SqliteConnection) -> Result<(), Failure> {
+/// Whether what the index is kept in fits together.
+pub(super) async fn is_whole(connection: &mut SqliteConnection) -> bool {
+    for table in KEPT_IN {
+        let check = format!("PRAGMA quick_check({table})");
+        let check = sqlx::query_scalar(AssertSqlSafe(check)).fetch_one(&mut *connection);
+        let found: sqlx::Result<String> = check.await;
+        if found.ok().as_deref() != Some("ok") {
+            return false;
+        }
+    }
+    true
+}
+
+/// Puts an empty index in the place of a damaged one, so that it is filled again.
+///
+/// Nothing of it is read, nor removed page by page: a page of it may name one of another table. The pages
+/// are without an owner afterwards, until the file is rewritten.
+pub(super) async fn remake(connection: &mut SqliteConnection) -> Result<(), Failure> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for statement in [
-        "INSERT INTO search_terms (search_terms) VALUES ('delete-all')",
+        "PRAGMA writable_schema = ON",
+        "DELETE FROM sqlite_schema WHERE tbl_name GLOB 'search_terms*'",
+        "PRAGMA writable_schema = RESET",
+        MADE,
+        "INSERT INTO search_terms (search_terms, rank) VALUES ('crisismerge', 8)",
         "UPDATE search_range SET (below, above) = \
          (SELECT coalesce(max(key), 0) + 1, coalesce(max(key), 0) + 1 FROM message_rows)",
     ] {
-        sqlx::query(statement).execute(&mut *transaction).await?;
+        let done = sqlx::raw_sql(statement).execute(&mut *transaction);
+        done.await?;
     }
     transaction.commit().await?;
+    if let Err(error) = sqlx::raw_sql("VACUUM").execute(connection).await {
+        tracing::warn!(%error, "the history keeps pages that nothing uses");
+    }
     Ok(())
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Writer {
     pub(super) connection: Option<SqliteConnection>,
     unfolded: usize,
     unsynced: bool,
+    /// How often the index of the search was replaced.
+    mended: usize,
     /// Why nothing is written any more.
     ended: Option<Broken>,
 }
@@ -63,12 +65,21 @@ impl Writer {
             unfolded: 0,
             // What an earlier process left may have been written and never synced.
             unsynced: true,
+            mended: 0,
             ended: None,
         })
     }
 
     /// Writes projections in one transaction, not synced.
     pub(super) async fn project(&mut self, projections: &[Projection]) -> Result<(), Broken> {
+        let mended = self.mended;
+        match self.project_once(projections).await {
+            Err(_) if self.mended > mended => self.project_once(projections).await,
+            done => done,
+        }
+    }
+
+    async fn project_once(&mut self, projections: &[Projection]) -> Result<(), Broken> {
         // The journal keeps it until there is room.
         self.disk.check()?;
         let mut connection = self.take().await?;
@@ -97,14 +108,23 @@ impl Writer {
         Ok(count > 0)
     }
 
-    /// Empties the index of the search, which is damaged; the rows have everything.
-    pub(super) async fn empty_index(&mut self) -> Result<(), Broken> {
-        tracing::error!("the index of the search is damaged; the next start fills it again");
+    /// Puts an empty index of the search in place if something failed because that is damaged; whether it did. The
+    /// rows have everything.
+    pub(super) async fn mend_index(&mut self, failure: &Failure) -> Result<bool, Broken> {
+        if !failure.is_of_index() && !failure.is_somewhere() {
+            return Ok(false);
+        }
         let mut connection = self.take().await?;
+        if !failure.is_of_index() && index::is_whole(&mut connection).await {
+            self.connection = Some(connection);
+            return Ok(false);
+        }
+        tracing::error!("the index of the search is damaged; the next start fills it again");
         self.unsynced = true;
-        index::empty(&mut connection).await?;
+        index::remake(&mut connection).await?;
+        self.mended += 1;
         self.connection = Some(connection);
-        Ok(())
+        Ok(true)
     }
 
     /// Folds the WAL once enough was written since.
@@ -123,8 +143,12 @@ impl Writer {
 
     /// Removes a session without a look at its rows, durably.
     pub(super) async fn discard(&mut self, session: &SessionId) -> Result<(), Broken> {
-        let close = sqlx::query(ledger::CLOSE_SESSION).bind(session.as_str());
-        self.change(close).await
+        let close = || sqlx::query(ledger::CLOSE_SESSION).bind(session.as_str());
+        let mended = self.mended;
+        match self.change(close()).await {
+            Err(_) if self.mended > mended => self.change(close()).await,
+            done => done,
+        }
     }
 
     /// Changes a definition of an agent, durably.
@@ -216,9 +240,7 @@ impl Writer {
         if let Err(error) = connection.close().await {
             tracing::debug!(%error, "the history's connection did not close well");
         }
-        if failure.is_of_index() {
-            self.empty_index().await?;
-        }
+        self.mend_index(&failure).await?;
         let is_lost_sync = failure.is_lost_sync();
         let broken = Broken::from(failure);
         if is_lost_sync {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use heed::types::DecodeIgnore;
 use heed::{PutFlags, RwTxn};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{Broken, Epoch, Event, Kind, Millis, Seq, SessionId};
@@ -11,6 +12,9 @@ use super::row::{self, RowKey};
 use super::run;
 use super::tables::{LogRow, Tables};
 use crate::spool::Release;
+
+/// Rows of a batch for which it is looked whether they are the last ones.
+const LONG_BATCH: usize = 64;
 
 /// Up to where the history has kept each log.
 pub(super) type Marks = HashMap<LogNo, Seq>;
@@ -81,10 +85,11 @@ impl Tables {
     /// Puts a batch into a transaction. What it writes is new or not written at all: a position
     /// that is taken fails it.
     pub(super) fn append(&self, txn: &mut RwTxn<'_>, batch: &PackedBatch) -> Result<(), Fault> {
+        let flags = self.flags_for(txn, batch)?;
         for (seq, row) in &batch.rows {
             let place = RowKey::new(batch.log, *seq);
             self.events
-                .put_with_flags(txn, PutFlags::NO_OVERWRITE, &place.key(), row)
+                .put_with_flags(txn, flags, &place.key(), row)
                 .map_err(|error| match error {
                     heed::Error::Mdb(heed::MdbError::KeyExist) => {
                         Broken::Io(format!("{place} is kept already")).into()
@@ -110,6 +115,25 @@ impl Tables {
             self.unprojected.put(txn, &batch.log.0, &())?;
         }
         Ok(())
+    }
+
+    /// After all other rows, a long batch fills each page. Otherwise LMDB leaves half of each one free,
+    /// and holds twice as many until the commit.
+    fn flags_for(&self, txn: &RwTxn<'_>, batch: &PackedBatch) -> Result<PutFlags, Fault> {
+        let first = batch
+            .rows
+            .first()
+            .filter(|_| batch.rows.len() >= LONG_BATCH);
+        let Some((first, _)) = first.filter(|_| batch.rows.is_sorted_by_key(|(seq, _)| *seq))
+        else {
+            return Ok(PutFlags::NO_OVERWRITE);
+        };
+        let last = self.events.remap_data_type::<DecodeIgnore>().last(txn)?;
+        let first = RowKey::new(batch.log, *first).key();
+        Ok(match last {
+            Some((last, ())) if last >= first => PutFlags::NO_OVERWRITE,
+            Some(_) | None => PutFlags::NO_OVERWRITE | PutFlags::APPEND,
+        })
     }
 
     fn log_row_or_new(&self, txn: &mut RwTxn<'_>, batch: &PackedBatch) -> Result<LogRow, Fault> {

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
@@ -16,22 +17,51 @@ const ASIDE: &str = "from-exec";
 
 /// What is at a path: its first part that is no folder, its last, or the first that is missing.
 pub(super) struct Place {
-    pub(super) dir: OwnedFd,
+    pub(super) dir: Arc<OwnedFd>,
     pub(super) path: PathBuf,
     pub(super) is_there: bool,
     /// Where it leads.
     pub(super) link: Option<PathBuf>,
 }
 
+/// The way to one name after the other: the folder of the last one is held, because the next one is mostly
+/// in it, too.
+pub(super) struct Trail<'a> {
+    root: &'a Arc<OwnedFd>,
+    last: Option<(PathBuf, Arc<OwnedFd>)>,
+}
+
+impl<'a> Trail<'a> {
+    pub(super) fn new(root: &'a Arc<OwnedFd>) -> Self {
+        Self { root, last: None }
+    }
+
+    /// Lets go of the folder: another one may have its name.
+    pub(super) fn forget(&mut self) {
+        self.last = None;
+    }
+
+    fn begin(&self, path: &Path) -> (PathBuf, Arc<OwnedFd>) {
+        let last = self.last.iter();
+        let mut last = last.filter(|(folder, _)| path.parent() == Some(folder));
+        let begin = || (PathBuf::new(), self.root.clone());
+        last.next().cloned().unwrap_or_else(begin)
+    }
+}
+
 impl Place {
-    pub(super) fn of(root: &OwnedFd, path: &Path) -> rustix::io::Result<Self> {
+    pub(super) fn of(trail: &mut Trail<'_>, path: &Path) -> rustix::io::Result<Self> {
+        let (begin, dir) = trail.begin(path);
+        let mut parts = path
+            .components()
+            .skip(begin.components().count())
+            .peekable();
         let mut place = Self {
-            dir: sys::open_beneath(root, ".", sys::STAND)?,
-            path: PathBuf::new(),
+            dir,
+            path: begin,
             is_there: false,
             link: None,
         };
-        let mut parts = path.components().peekable();
         while let Some(part) = parts.next() {
             place.path.push(part);
             let dir = &place.dir;
@@ -47,7 +77,8 @@ impl Place {
                 place.is_there = true;
                 return Ok(place);
             }
-            place.dir = reach(dir, || sys::open_beneath(dir, part, sys::STAND))?;
+            place.dir = Arc::new(reach(dir, || sys::open_beneath(dir, part, sys::STAND))?);
+            trail.last = Some((place.path.clone(), place.dir.clone()));
         }
         Ok(place)
     }
@@ -77,7 +108,7 @@ impl Place {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),
             }
-            self.dir = reach(dir, || sys::open_beneath(dir, &name, sys::STAND))?;
+            self.dir = Arc::new(reach(dir, || sys::open_beneath(dir, &name, sys::STAND))?);
             let next = path.components().nth(self.path.components().count());
             self.path.push(next.ok_or(Errno::INVAL)?);
         }

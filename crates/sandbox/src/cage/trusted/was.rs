@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{Dir, FileType, Gid, Mode, Stat, Uid};
+use rustix::fs::{FileType, Gid, Mode, RawDir, Stat, Uid};
 use rustix::io::Errno;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -25,6 +27,8 @@ const MAX_BYTES: u64 = 8 << 20;
 const MAX_ENTRIES: usize = 2_000;
 /// Folders in each other, at most.
 const MAX_DEPTH: usize = 16;
+/// Bytes of a folder's list that are read at once.
+const LISTED_BYTES: usize = 4096;
 /// A file that was changed less than this before it was read may change again without another time.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -140,7 +144,7 @@ impl Rights {
 
 /// Bytes that need not be text, in hex where they are written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Bytes(pub(super) Vec<u8>);
+pub(super) struct Bytes(pub(super) Arc<[u8]>);
 
 impl Bytes {
     fn name(&self) -> &OsStr {
@@ -164,7 +168,9 @@ impl<'de> Deserialize<'de> for Bytes {
         let text = String::deserialize(from)?;
         let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
-        bytes.map(Self).ok_or_else(|| de::Error::custom("no bytes"))
+        bytes
+            .map(|it| Self(it.into()))
+            .ok_or_else(|| de::Error::custom("no bytes"))
     }
 }
 
@@ -216,7 +222,7 @@ impl Was {
         match sys::file_type(stat) {
             FileType::Symlink => {
                 let to = rustix::fs::readlinkat(dir, name, Vec::new())?;
-                Ok(Self::Link(Bytes(to.into_bytes())))
+                Ok(Self::Link(Bytes(to.as_bytes().into())))
             }
             FileType::RegularFile => {
                 let (stat, text) = text_of(dir, name)?;
@@ -227,7 +233,7 @@ impl Was {
                     stamp,
                     is_settled: stamp.changed.saturating_add(settled) < budget.now,
                     rights: Rights::of(&stat),
-                    text: Bytes(text),
+                    text: Bytes(text.into()),
                 })
             }
             FileType::Directory => {
@@ -258,7 +264,7 @@ impl Was {
         let mut all = BTreeMap::new();
         for found in names(&held)? {
             budget.take(found.len())?;
-            let key = Bytes(found.into_vec());
+            let key = Bytes(found.into_vec().into());
             let known = known.and_then(|known| known.get(&key));
             let was = Self::of(&held, key.name(), known, budget);
             if budget.entries == 0 {
@@ -279,7 +285,7 @@ impl Was {
         match (self, sys::file_type(&stat)) {
             (Self::Link(to), FileType::Symlink) => {
                 let found = rustix::fs::readlinkat(dir, name, Vec::new());
-                found.is_ok_and(|found| found.as_bytes() == to.0)
+                found.is_ok_and(|found| found.as_bytes() == &*to.0)
             }
             (
                 Self::File {
@@ -294,7 +300,7 @@ impl Was {
                 let is_alike = || {
                     *rights == Rights::of(&stat)
                         && usize::try_from(stat.st_size) == Ok(text.0.len())
-                        && text_of(dir, name).is_ok_and(|(_, found)| found == text.0)
+                        && text_of(dir, name).is_ok_and(|(_, found)| found[..] == *text.0)
                 };
                 is_unchanged || is_alike()
             }
@@ -425,10 +431,12 @@ pub(super) fn text_of(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<(Stat, 
     Ok((stat, text))
 }
 
-/// The names in a folder, if they are not too many.
+/// The names in a folder that was opened for that, if they are not too many.
 pub(super) fn names(folder: &OwnedFd) -> rustix::io::Result<Vec<OsString>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
+    let mut buffer = [MaybeUninit::uninit(); LISTED_BYTES];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {

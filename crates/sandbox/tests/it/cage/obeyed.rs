@@ -17,13 +17,25 @@ const KEPT: [&str; 7] = [
 const REPOSITORY: &str = "git init -q . && rm -rf .git/hooks && git config alias.st status";
 /// The same with hooks.
 const HOOKED: &str = "git init -q . && rm -rf .git/hooks/* && touch .git/hooks/pre-push";
+/// One that a link leads to, in the workspace.
+const LINKED: &str = "git init -q real && mv real/.git repo && rmdir real && ln -s repo .git && \
+    rm -rf repo/hooks && git config alias.st status";
+/// The same by a file that names it.
+const NAMED: &str = "mkdir in && git init -q --separate-git-dir in/repo . && rm -rf in/repo/hooks && \
+    git config alias.st status";
+/// The same by the file of another repository's folder.
+const SHARED: &str = "git init -q . && mkdir all && mv .git/config .git/objects .git/refs all && \
+    rm -rf .git/hooks && echo ../all > .git/commondir";
 /// Landlock does not show it the machine's settings.
 const NO_SYSTEM: &str = "export GIT_CONFIG_NOSYSTEM=1";
+/// With it git commits without settings.
+const IDENTITY: &str = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a \
+    GIT_COMMITTER_EMAIL=a";
 /// A command that is not ended is done after this.
 const WAITS: &str = "sleep 20";
 
 /// What was there, what a command does, the name for which it is ended, and what holds then.
-const ROWS: [(&str, &str, &str, &str); 12] = [
+const ROWS: [(&str, &str, &str, &str); 15] = [
     (
         REPOSITORY,
         "echo x > .git/commondir",
@@ -91,9 +103,27 @@ const ROWS: [(&str, &str, &str, &str); 12] = [
         ".git",
         "test \"$(readlink .git)\" = repo",
     ),
+    (
+        LINKED,
+        "mkdir repo/hooks; echo x > repo/hooks/pre-commit",
+        "repo/hooks",
+        "test ! -e repo/hooks && git st >/dev/null",
+    ),
+    (
+        NAMED,
+        "echo x > in/repo/config.worktree",
+        "in/repo/config.worktree",
+        "test ! -e in/repo/config.worktree && git st >/dev/null",
+    ),
+    (
+        SHARED,
+        "mkdir all/hooks; echo x > all/hooks/pre-commit",
+        "all/hooks",
+        "test ! -e all/hooks && git status >/dev/null",
+    ),
 ];
 /// The same where what is there lies open, too.
-const OPEN: [(&str, &str, &str, &str); 3] = [
+const OPEN: [(&str, &str, &str, &str); 5] = [
     (
         REPOSITORY,
         "git config core.fsmonitor x",
@@ -111,6 +141,18 @@ const OPEN: [(&str, &str, &str, &str); 3] = [
         "chmod 700 .git/hooks/pre-push",
         ".git/hooks",
         "test ! -x .git/hooks/pre-push",
+    ),
+    (
+        LINKED,
+        "git config core.fsmonitor x",
+        "repo/config",
+        "test -z \"$(git config core.fsmonitor)\" && test $(git config alias.st) = status",
+    ),
+    (
+        NAMED,
+        "mv in/repo in/own; mkdir in/repo; echo x > in/repo/config",
+        "in/repo/config",
+        "test -e in/own/HEAD && grep -q status in/repo/config",
     ),
 ];
 
@@ -155,11 +197,10 @@ fn no_command_ends_because_of_plain_settings_samples_and_daily_work() {
         (":", format!("git init -q . && {plain} && {work}")),
         (
             REPOSITORY,
-            format!(
-                "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a \
-                GIT_COMMITTER_EMAIL=a; {work}; mkdir .git/hooks; touch .git/hooks/x.sample"
-            ),
+            format!("{IDENTITY}; {work}; mkdir .git/hooks; touch .git/hooks/x.sample"),
         ),
+        (LINKED, format!("{IDENTITY}; {work}")),
+        (NAMED, format!("{IDENTITY}; {work}")),
         // It has no more than the file that git would rename.
         (REPOSITORY, "echo x > .git/config.lock".to_owned()),
     ];
@@ -174,6 +215,55 @@ fn no_command_ends_because_of_plain_settings_samples_and_daily_work() {
             );
             assert_eq!(ended, Ended::Exited(0), "{level:?} {does}: {output}");
         }
+    }
+}
+
+// proves TL-18
+#[test]
+fn a_change_of_which_the_kernel_tells_nothing_is_found_while_the_command_runs_and_at_its_end() {
+    // What is written by way of a mapping gives no notice, as what another machine writes on its disk.
+    let maps = "git init -q . && python3 -c 'import mmap, time\n\
+        file = open(\".git/config\", \"r+b\")\n\
+        text = mmap.mmap(file.fileno(), 0)\n\
+        time.sleep(0.1)\n\
+        at = text.find(b\"bare = false\")\n\
+        text[at:at + 12] = b\"fsmonitor=xx\"'";
+    for level in LEVELS.into_iter().filter(|level| is_provable(*level)) {
+        for then in [WAITS, ":"] {
+            let machine = Machine::new(None);
+            let cages = machine.minding_git(level);
+            let command = format!("{NO_SYSTEM}; {maps}; {then}");
+            let running = cages.start(machine.job(&command)).unwrap();
+            let finish = running.watch(|_, _| {}).unwrap();
+            if then == WAITS {
+                let obeyed = Ended::Obeyed(".git/config".into());
+                assert_eq!(finish.ended, obeyed, "{level:?}");
+            }
+            let moved: Vec<_> = finish.aside.moved.iter().map(|it| &*it.name).collect();
+            assert_eq!(moved, [Path::new(".git/config")], "{level:?} {then}");
+            machine.person("test ! -e .git/config && grep -q fsmonitor .git/config.from-exec-*");
+        }
+    }
+}
+
+// proves TL-18
+#[test]
+fn a_repository_to_which_git_is_led_keeps_its_settings() {
+    if !is_provable(Level::Namespaces) {
+        return;
+    }
+    for (before, folder) in [(LINKED, "repo"), (NAMED, "in/repo"), (SHARED, "all")] {
+        let machine = Machine::new(None);
+        machine.person(before);
+        let cages = machine.minding_git(Level::Namespaces);
+        let tries = format!(
+            "git config core.fsmonitor x; echo x >> {folder}/config; rm {folder}/config; :"
+        );
+        let (_, ended) = run(&cages, machine.job(&tries));
+        assert_eq!(ended, Ended::Exited(0), "{before}");
+        machine.person(&format!(
+            "git status >/dev/null && grep -q bare {folder}/config && ! grep x {folder}/config"
+        ));
     }
 }
 

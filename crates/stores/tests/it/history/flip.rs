@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use samovar_core::history::{MessageQuery, SessionQuery, Speakers, TurnQuery};
-use samovar_core::{Damages, History, Role, SessionId};
+use samovar_core::history::{
+    Change, MessageQuery, Projection, SearchQuery, SessionQuery, Speakers, TurnQuery,
+};
+use samovar_core::{Damages, History, Role, Seq, SessionId};
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::read_history;
@@ -12,7 +14,7 @@ use sqlx::{Connection, Row};
 use tempfile::TempDir;
 
 use super::{TestHistory, asked, finished, last, master, message, open_with, put, started, titled};
-use super::{session_id, tokens, turn_id};
+use super::{open, session_id, tokens, turn_id};
 
 /// Flips in each table.
 const FLIPS: usize = 64;
@@ -253,4 +255,72 @@ async fn a_byte_that_flips_anywhere_in_the_file_is_without_effect_or_reported() 
     }
     println!("{reported} of 200 reported, {silent} only by who reads all");
     assert!(silent <= MAX_SILENT, "{silent}");
+}
+
+/// Sessions that are searched, and where the file has the pages of the index.
+async fn indexed() -> (TestHistory, Vec<usize>) {
+    let place = TestHistory::new().await;
+    for session in 0..3 {
+        let said = |n: u64| {
+            let id = format!("m{session}-{n}");
+            let text = format!("about tea {n} of {session} and word{}", n * 7919 % 997);
+            (n, put(message(&id, Role::User, &text), None, master()))
+        };
+        let log = [(1, open())].into_iter().chain((2..300).map(said));
+        place.project(&format!("s{session}"), log.collect()).await;
+    }
+    let pages = "SELECT CAST(pageno AS TEXT) FROM dbstat WHERE name LIKE 'search_terms%'";
+    let pages = place.asked(pages).await;
+    let pages = pages.iter().map(|page| page.parse::<usize>().unwrap() - 1);
+    let pages = pages.collect();
+    place.history.close().await.unwrap();
+    (place, pages)
+}
+
+// proves AS-27, DU-13
+#[tokio::test]
+async fn whatever_flips_in_the_index_sessions_are_deleted_and_it_is_filled_again() {
+    let (place, pages) = indexed().await;
+    let database = place.folder.path().join("history.db");
+    let good = std::fs::read(&database).unwrap();
+    let mut mended = 0;
+    for number in 0..150_usize {
+        let mut bad = good.clone();
+        let page = pages[number % pages.len()] * 4096;
+        // Every other one in the page's head, where a flip does the most.
+        let at = page + number * 7919 % if number % 2 == 0 { 64 } else { 4096 };
+        bad[at] ^= 1 << (number % 8);
+        std::fs::write(&database, &bad).unwrap();
+        for name in ["history.db-wal", "history.db-shm"] {
+            drop(std::fs::remove_file(place.folder.path().join(name)));
+        }
+        let told = format!("byte {at}, flip {number}");
+        let history = SqliteHistory::open(&database).await.unwrap();
+        let query = |text: &str| SearchQuery {
+            text: text.to_owned(),
+            limit: 20,
+            before: None,
+        };
+        let found = history.search(query("tea 7")).await;
+        found.unwrap_or_else(|broken| panic!("{told}: {broken}"));
+        let close = Projection {
+            session: session_id("s0"),
+            up_to: Seq(300),
+            changes: vec![(Seq(300), Change::Close)],
+        };
+        let closed = history.project(vec![close]).await;
+        closed.unwrap_or_else(|broken| panic!("{told}: {broken}"));
+        let gone = history.discard(&session_id("s1")).await;
+        gone.unwrap_or_else(|broken| panic!("{told}: {broken}"));
+        while history.index().await.unwrap() {}
+        mended += usize::from(history.search(query("tea")).await.unwrap().is_indexed);
+        history.close().await.unwrap();
+        let read = read_history(place.folder.path()).await.unwrap();
+        assert_eq!(
+            (read.sessions, read.damaged.len()),
+            (1, 0),
+            "{told}: {read:?}"
+        );
+    }
+    assert_eq!(mended, 150, "each is filled again");
 }

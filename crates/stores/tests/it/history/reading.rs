@@ -385,3 +385,26 @@ async fn a_session_that_is_not_there_is_none() {
         assert_eq!(place.history.message(&message_id("a")).await.unwrap(), None);
     }
 }
+
+// proves AS-19
+#[tokio::test]
+async fn a_session_of_an_older_store_with_a_blank_id_is_read_and_deleted() {
+    for place in TestHistory::every().await {
+        place
+            .project(" ", vec![(1, open()), (2, asked("q", None))])
+            .await;
+        let place = place.reopened().await;
+        assert_eq!(place.session(" ").await.message_count, 1);
+        assert_eq!(place.ids(last(" ", 9)).await, ["q"]);
+        let query = SessionQuery {
+            limit: 9,
+            ..SessionQuery::default()
+        };
+        assert_eq!(listed(&place, query).await, (vec![" ".to_owned()], 1));
+        place.verifies().await;
+
+        place.project(" ", vec![(3, Change::Close)]).await;
+        let found = place.history.session(&session_id(" ")).await;
+        assert_eq!(found.unwrap(), None);
+    }
+}

@@ -62,6 +62,35 @@ async fn more_commits_than_the_queue_holds_wait_for_room() {
 
 // proves DU-3
 #[tokio::test]
+async fn a_long_batch_fills_its_pages_if_it_comes_after_all_others_and_is_kept_in_any_case() {
+    const ROWS: u64 = 5000;
+    let data = Data::new();
+    let (older, newer) = (data.session("older").await, data.session("newer").await);
+    let size = || {
+        let file = data.dir.path().join("journal/data.mdb");
+        std::fs::metadata(file).unwrap().len()
+    };
+    let mut grown = Vec::new();
+    for log in [&newer, &older] {
+        let before = size();
+        let text = |seq: u64| format!("{seq} {}", "word ".repeat(160));
+        let events = (4..4 + ROWS).map(|seq| log.fact(seq, delta("answer", &text(seq))));
+        let events: Vec<_> = events.collect();
+        log.commit(&events, &[], Some(2)).await;
+        assert_eq!(
+            seqs(&data.journal, log.no),
+            (1..4 + ROWS).collect::<Vec<_>>()
+        );
+        grown.push(size() - before);
+    }
+    let [behind, between] = grown[..] else {
+        panic!("{grown:?}")
+    };
+    assert!(behind * 10 < between * 8, "{behind} {between}");
+}
+
+// proves DU-3
+#[tokio::test]
 async fn a_batch_that_does_not_fit_costs_no_other_batch_its_place() {
     let dir = TempDir::new().unwrap();
     let settings = Settings {
