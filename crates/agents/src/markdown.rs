@@ -35,6 +35,7 @@ struct FrontMatter {
     page_ids: Vec<String>,
     workspace_id: Option<String>,
     approval: Option<Approval>,
+    skills: Option<Vec<String>>,
 }
 
 fn is_on() -> bool {
@@ -88,6 +89,7 @@ pub fn parse(name: &str, content: &str) -> Result<(Draft, bool), String> {
         approval: found.approval,
         workspace_id: found.workspace_id,
         page_ids: found.page_ids,
+        skills: found.skills,
     };
     Ok((draft, found.enabled))
 }

@@ -11,10 +11,12 @@ use samovar_core::{
 
 use self::ask::AskEnd;
 use self::calls::Calls;
-use crate::context::Images;
+use crate::context::{self, Images};
+use crate::guide::READ_SKILL;
 use crate::keep::About;
 use crate::log::Draft;
 use crate::parts::refusal;
+use crate::settings::Layout;
 use crate::turn::Step;
 use crate::{delegation, posted};
 
@@ -24,12 +26,13 @@ mod calls;
 mod delegate;
 mod inbox;
 mod keep;
-pub(crate) mod layers;
+mod layers;
 mod recovery;
 mod retry;
 mod state;
 mod stop;
 mod tainting;
+mod told;
 mod windows;
 
 pub(crate) use budget::unbudgeted;
@@ -39,11 +42,17 @@ pub(crate) use inbox::{
 };
 pub(crate) use retry::RetryTime;
 pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner, Stop};
+pub(crate) use told::Told;
 
 impl Runner {
     /// Runs the turn.
     pub(crate) async fn run(mut self) -> FinishedRun {
-        self.told.folder = self.parts.settings.folder.read().await;
+        let situation = self.turn.place().situation.as_deref();
+        let session = self.session_prompt.clone();
+        let told = self
+            .parts
+            .tell(&self.definition, &self.agent, session, situation);
+        self.told = told.await;
         let how = match self.drive().await {
             Ok(how) => how,
             Err(broken) => {
@@ -189,9 +198,19 @@ impl Runner {
     }
 
     fn prompt_within(&self, limit: Option<&ContextLimit>, max_tokens: u32) -> Prompt {
+        let mut aside = self.aside();
+        let mut layers = self.told.layers.clone();
+        if self.parts.settings.layout == Layout::Seed
+            && let Some(aside) = aside.take()
+        {
+            layers = layers::with_context(layers, &aside);
+        }
+        if let Some(limit) = limit {
+            layers = layers::fitted(layers, context::room_for_layers(limit));
+        }
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
-            layers: layers::layers(&self.definition, &self.parts.settings, &self.told),
+            layers,
             tools: self.offered(),
             messages: Vec::new(),
             max_tokens,
@@ -203,7 +222,7 @@ impl Runner {
         } else {
             Images::Shown
         };
-        self.transcript.show_in(frame, limit, self.aside(), images)
+        self.transcript.show_in(frame, limit, aside, images)
     }
 
     /// What is shown before the message that began the turn. A child has tools to look at it instead.
@@ -216,7 +235,8 @@ impl Runner {
     fn has_tool(&self, tool: &str) -> bool {
         let for_ui = &self.parts.settings.for_ui;
         let is_shown = || self.turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
-        delegation::has_tool(&self.definition, tool) && is_shown()
+        let has_use = tool != READ_SKILL || self.told.has_skills;
+        delegation::has_tool(&self.definition, tool) && is_shown() && has_use
     }
 
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::inbox::{Input, refuse_call, refuse_decision};
 use super::retry::Failure;
 use super::state::Runner;
+use super::told::too_long;
 use crate::answer::{self, Answer, Ending};
 use crate::context;
 use crate::log::Draft;
@@ -159,8 +160,12 @@ impl Runner {
 
     async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
         let mut prompt = self.prompt(max_tokens);
+        let limit = self.transcript.limit(&self.model.name);
+        let is_known = limit.is_some();
+        if let Some(failure) = too_long(&prompt, limit) {
+            return Ok(ReadEnd::Failed(failure));
+        }
         self.parts.read_images(&mut prompt).await?;
-        let is_known = self.transcript.limit(&self.model.name).is_some();
         self.asked = is_known.then(|| context::size(&prompt));
         let mut stream = self.model.provider.stream(prompt);
         let mut late = std::pin::pin!(self.out_of_time());

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, TurnId};
+use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, SystemPrompt, TurnId};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::inbox::{FromTurn, Input, Reply};
-use super::layers::Told;
 use super::retry::RetryTime;
+use super::told::Told;
 use crate::budget::Purse;
 use crate::context::Transcript;
 use crate::keep::Session;
@@ -53,7 +53,9 @@ pub(crate) struct Runner {
     pub(crate) agent: AgentPath,
     /// What its agent may do.
     pub(crate) definition: Arc<Agent>,
-    /// What its agent is told besides its own prompt.
+    /// What the client that created the session tells this agent.
+    pub(crate) session_prompt: Option<SystemPrompt>,
+    /// What its agent is told.
     pub(crate) told: Told,
     /// The message with the call that a child answers.
     pub(crate) parent: Option<MessageId>,

@@ -25,7 +25,7 @@ use crate::keep::About;
 use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
-use crate::runner::layers::Told;
+use crate::runner::Told;
 use crate::runner::{Continuation, Input, RetryTime, Runner, Stop, answer, unbudgeted};
 use crate::turn::{Place, Step, Turn};
 
@@ -260,10 +260,8 @@ impl Mailbox {
             parts: self.parts.clone(),
             session: open.session.clone(),
             turn_id: turn_id.clone(),
-            told: Told {
-                session: open.system_prompt.clone().filter(|_| is_told(&live.agent)),
-                folder: None,
-            },
+            session_prompt: open.system_prompt.clone().filter(|_| is_told(&live.agent)),
+            told: Told::default(),
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
             parent: transcript.parent().cloned().filter(|_| !live.is_root()),

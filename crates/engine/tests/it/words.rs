@@ -14,7 +14,10 @@ use samovar_core::{
     Prompt, SystemPrompt, ToolReply,
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
-use samovar_engine::{AgentModes, Beginning, Conversation, Folder, FolderFile, Toolbox};
+use samovar_engine::{
+    AgentModes, Beginning, Conversation, Folder, FolderFile, Guidance, Guide, Layout, Settings,
+    Toolbox,
+};
 use serde_json::json;
 
 use crate::children::{agent, delegate, world};
@@ -440,4 +443,114 @@ async fn what_a_tool_shows_is_one_event_before_its_result_and_no_part_of_the_con
     let prompts = rig.world.model.prompts();
     let offered = |at: usize| tools(&prompts[at]).contains(&"show".to_owned());
     assert!(offered(0) && !offered(2), "only where a client has a UI");
+}
+
+/// A guide that tells each agent who it takes it for.
+fn guide() -> Guide {
+    Guide::new(|audience| Guidance {
+        user: audience.is_with_person.then(|| "Likes tea.".to_owned()),
+        skills: Some(format!(
+            "{} reads: {}",
+            audience.agent, audience.reads_skills
+        )),
+        ..Guidance::default()
+    })
+}
+
+// proves MD-22, MD-25
+#[tokio::test]
+async fn only_an_agent_that_talks_to_the_person_is_told_of_them_and_one_with_skills_may_read_them()
+{
+    let world = world(|who, said, results| match (who, said, results) {
+        ("master", "go", 0) => call("subAgent", delegate("helper", "look")),
+        _ => say("fine"),
+    });
+    let mut settings = settings();
+    settings.guide = guide();
+    let tool = TestTool::new("read_skill", |_, _| std::future::pending());
+    let helper = agent("helper", &[], &[]);
+    let rig = Rig::delegating(world, [tool], [helper], settings.clone()).await;
+
+    assert_eq!(rig.turn("go").await, well());
+
+    let told: Vec<_> = rig.world.model.prompts().iter().map(layers).collect();
+    let user = |at: usize| told[at].iter().any(|(name, _)| *name == "user");
+    assert_eq!([user(0), user(1), user(2)], [true, false, true]);
+    let skills = |at: usize| told[at].last().unwrap().1.clone();
+    assert_eq!(skills(0), "master reads: true");
+    assert_eq!(skills(1), "helper reads: false");
+    assert!(tools(&rig.world.model.prompts()[0]).contains(&"read_skill".to_owned()));
+
+    // In memory the owner says whom its agents talk to.
+    for (guide, is_told) in [(guide(), true), (guide().apart(), false)] {
+        let session = rig.engine.begin_in_memory(Beginning {
+            model: "scripted".to_owned(),
+            toolbox: Arc::new(Toolbox::default()),
+            settings: Settings {
+                guide,
+                ..settings.clone()
+            },
+            conversation: Conversation::default(),
+        });
+        let session = session.unwrap();
+        let before = rig.world.model.prompts().len();
+        session
+            .post("hello".to_owned(), Delivery::Queue)
+            .await
+            .unwrap();
+        rig.world.model.seen(before + 1).await;
+        let prompt = rig.world.model.prompts().pop().unwrap();
+        let has_user = layers(&prompt).iter().any(|(name, _)| *name == "user");
+        assert_eq!(has_user, is_told);
+    }
+}
+
+// proves MD-25
+#[tokio::test]
+async fn without_skills_no_tool_is_offered_to_read_them() {
+    let rig = Rig::with(
+        World::answering([say("fine")]),
+        [TestTool::new("read_skill", |_, _| std::future::pending())],
+        settings(),
+    );
+    let rig = rig.await;
+    assert_eq!(rig.turn("go").await, well());
+    let prompt = rig.world.model.prompts().pop().unwrap();
+    assert!(!tools(&prompt).contains(&"read_skill".to_owned()));
+}
+
+// proves MD-6
+#[tokio::test]
+async fn a_foreign_skill_in_the_prompt_taints_the_session() {
+    let mut settings = settings();
+    settings.guide = Guide::new(|_| Guidance {
+        skills: Some("tea".to_owned()),
+        is_foreign: true,
+        ..Guidance::default()
+    });
+    let rig = Rig::with(World::answering([say("fine")]), [], settings).await;
+    assert_eq!(rig.turn("go").await, well());
+    assert!(rig.row().await.tainted);
+}
+
+// proves MD-23
+#[tokio::test]
+async fn what_a_client_posts_is_in_the_system_prompt_in_the_layout_of_the_seeds() {
+    for layout in [Layout::Cached, Layout::Seed] {
+        let mut settings = settings();
+        (settings.layout, settings.guide) = (layout, guide());
+        let rig = Rig::with(World::answering([say("fine")]), [], settings).await;
+        let context = PostedContext {
+            page_id: Some("home".to_owned()),
+            ..PostedContext::default()
+        };
+        let turn = turn_of(rig.submit(said_in("go", Some(context), None)).await);
+        assert_eq!(rig.over(&turn).await, well());
+        let prompt = rig.world.model.prompts().pop().unwrap();
+        let names: Vec<_> = prompt.layers.iter().map(|layer| layer.name).collect();
+        let is_seed = layout == Layout::Seed;
+        assert_eq!(names.contains(&"context"), is_seed);
+        assert_eq!(texts_of(&prompt)[0].contains("home"), !is_seed);
+        assert_eq!(prompt.system().contains("home"), is_seed);
+    }
 }
