@@ -420,15 +420,17 @@ pub(crate) fn size(prompt: &Prompt) -> u64 {
 
 /// The estimated size of a prompt without the conversation.
 fn size_of_frame(prompt: &Prompt) -> u64 {
-    let layers = prompt
-        .layers
-        .iter()
-        .map(|layer| estimate::of_text(&layer.text));
+    let layers = prompt.layers.iter().map(|layer| tokens_of(&layer.text));
+    layers.sum::<u64>() + size_of_tools(prompt)
+}
+
+/// The estimated size of a prompt's tools, in tokens.
+pub(crate) fn size_of_tools(prompt: &Prompt) -> u64 {
     let tools = prompt.tools.iter().map(|tool| {
         let words = estimate::of_text(&tool.name) + estimate::of_text(&tool.description);
         words + estimate::of_value(&tool.parameters)
     });
-    layers.chain(tools).map(in_tokens).sum()
+    tools.map(in_tokens).sum()
 }
 
 /// The estimated size of a message, in tokens.

@@ -19,8 +19,8 @@ pub struct Audience {
     pub has_prompt: bool,
     /// Whether it talks to the person: such an agent has USER and all skills.
     pub is_with_person: bool,
-    /// Whether it has [`READ_SKILL`].
-    pub reads_skills: bool,
+    /// The tools that it has.
+    pub tools: BTreeSet<String>,
     /// The skills that its definition names; `None` for the usual ones.
     pub skills: Option<BTreeSet<String>>,
     /// What its commands get of the person's shell; `None` for the server's own.
@@ -34,7 +34,7 @@ impl Audience {
             agent: agent.name.to_string(),
             has_prompt: !agent.system_prompt.trim().is_empty(),
             is_with_person: depth == 0,
-            reads_skills: false,
+            tools: BTreeSet::new(),
             skills: agent.skills.clone(),
             environment: environment.cloned(),
         }

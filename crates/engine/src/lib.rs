@@ -20,6 +20,7 @@ pub mod gate;
 mod guide;
 mod indexing;
 mod keep;
+mod layers;
 mod log;
 mod memory;
 mod modes;
@@ -39,6 +40,7 @@ mod session;
 mod settings;
 mod slots;
 mod taint;
+mod told;
 mod toolbox;
 pub mod turn;
 
@@ -46,7 +48,7 @@ pub use blobs::{BlobKeeper, Naming};
 pub use delegation::DelegationTools;
 pub use engine::{
     Attendance, Beginning, Engine, Fork, Import, MemorySession, ReaderPosition, ResumeFrom,
-    Resumption, TurnChoice,
+    Resumption, ToldPart, ToldPrompt, TurnChoice,
 };
 pub use folder::{Folder, FolderFile};
 pub use gate::args_hash;

@@ -5,20 +5,18 @@ use std::sync::Arc;
 
 use samovar_core::approval::Answer;
 use samovar_core::{
-    Accepted, ApprovalId, Author, Broken, CallId, Closer, ContextLimit, Error, Kind, Message,
-    MessageId, Millis, Outcome, Prompt, ToolCall, ToolSpec,
+    Accepted, ApprovalId, Author, Broken, CallId, ContextLimit, Error, Kind, Message, MessageId,
+    Millis, Outcome, Prompt, ToolCall, ToolSpec,
 };
 
 use self::ask::AskEnd;
 use self::calls::Calls;
-use crate::context::{self, Images};
-use crate::guide::READ_SKILL;
+use crate::context::Images;
+use crate::delegation;
 use crate::keep::About;
 use crate::log::Draft;
 use crate::parts::refusal;
-use crate::settings::Layout;
 use crate::turn::Step;
-use crate::{delegation, posted};
 
 mod ask;
 mod budget;
@@ -26,13 +24,11 @@ mod calls;
 mod delegate;
 mod inbox;
 mod keep;
-mod layers;
 mod recovery;
 mod retry;
 mod state;
 mod stop;
 mod tainting;
-mod told;
 mod windows;
 
 pub(crate) use budget::unbudgeted;
@@ -42,7 +38,6 @@ pub(crate) use inbox::{
 };
 pub(crate) use retry::RetryTime;
 pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner, Stop};
-pub(crate) use told::Told;
 
 impl Runner {
     /// Runs the turn.
@@ -199,15 +194,8 @@ impl Runner {
 
     fn prompt_within(&self, limit: Option<&ContextLimit>, max_tokens: u32) -> Prompt {
         let mut aside = self.aside();
-        let mut layers = self.told.layers.clone();
-        if self.parts.settings.layout == Layout::Seed
-            && let Some(aside) = aside.take()
-        {
-            layers = layers::with_context(layers, &aside);
-        }
-        if let Some(limit) = limit {
-            layers = layers::fitted(layers, context::room_for_layers(limit));
-        }
+        let layout = self.parts.settings.layout;
+        let layers = self.told.layers_within(limit, layout, &mut aside);
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
             layers,
@@ -227,39 +215,17 @@ impl Runner {
 
     /// What is shown before the message that began the turn. A child has tools to look at it instead.
     fn aside(&self) -> Option<String> {
-        let posted = self.turn.posted().filter(|_| self.agent.depth() == 0)?;
-        posted::as_part(posted)
+        crate::told::aside(&self.turn, &self.agent)
+    }
+
+    fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
+        self.parts.offered(&self.definition, &self.turn, &self.told)
     }
 
     /// Whether its agent has a tool in this turn.
     fn has_tool(&self, tool: &str) -> bool {
-        let for_ui = &self.parts.settings.for_ui;
-        let is_shown = || self.turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
-        let has_use = tool != READ_SKILL || self.told.has_skills;
-        delegation::has_tool(&self.definition, tool) && is_shown() && has_use
-    }
-
-    fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
-        let (specs, settings) = (self.parts.toolbox.specs(), &self.parts.settings);
-        let for_people = settings.for_people.iter();
-        let for_people = for_people.filter(|_| self.turn.has_no_input());
-        let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
-        let has = |spec: &ToolSpec| self.has_tool(&spec.name) && !hidden.contains(&&spec.name);
-        let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
-        if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
-            return specs;
-        }
-        let specs = specs.iter().filter(|spec| has(spec));
-        let shown = specs.filter_map(|spec| {
-            if delegates(spec) {
-                let agents = self.parts.agents.as_ref();
-                let posted = self.turn.posted().map(AsRef::as_ref);
-                delegation::shown(spec, &self.definition, posted, agents)
-            } else {
-                Some(spec.clone())
-            }
-        });
-        shown.collect()
+        self.parts
+            .has_tool(&self.definition, &self.turn, &self.told, tool)
     }
 
     /// Ends the turn, unless it is over; whoever wants that hears of it once the end is kept.

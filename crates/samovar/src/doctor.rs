@@ -20,7 +20,9 @@ use std::io;
 
 use samovar_descriptors::LEAST;
 use samovar_locale::doctor as text;
-use samovar_server::{Home, UnreadReason, layer_sources, told_instructions, unread_instructions};
+use samovar_server::{
+    Home, UnreadReason, layer_sources, skill_folders, told_instructions, unread_instructions,
+};
 use serde_json::json;
 
 use crate::args::{self, DirArgs};
@@ -102,6 +104,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.push(trust(found));
     findings.extend(instructions(found));
     findings.extend(texts(found));
+    findings.extend(skills(found));
     findings.extend(hooks::examine(found).await);
     findings.extend(hooks::closed(found));
     findings.push(hooks::search(found));
@@ -263,6 +266,21 @@ fn texts(found: &Setup) -> Vec<Finding> {
     [told].into_iter().chain(broken).collect()
 }
 
+/// The skills, and those that agents cannot read.
+fn skills(found: &Setup) -> Vec<Finding> {
+    let skills = skill_folders(&found.config);
+    let reason = text::skills_why();
+    let folders = skills.folders.iter().map(|it| it.display().to_string());
+    let folders = folders.collect::<Vec<_>>().join(", ");
+    let fact = text::skills(skills.count as u64, folders);
+    let broken = skills.problems.into_iter().map(|why| {
+        let why = Finding::absent("skills", why, reason);
+        why.with_command("samovar skills list")
+    });
+    let good = Finding::good("skills", fact, reason);
+    [good].into_iter().chain(broken).collect()
+}
+
 fn descriptors(found: &Setup) -> Finding {
     let budget = found.config.budget();
     if !budget.is_enough() {
@@ -301,6 +319,7 @@ fn name(what: &str) -> &'static str {
         "history" => text::what_history(),
         "instructions" => text::what_instructions(),
         "texts" => text::what_texts(),
+        "skills" => text::what_skills(),
         "search" => text::what_search(),
         "local" => text::what_local(),
         "key" => text::what_key(),

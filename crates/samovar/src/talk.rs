@@ -183,6 +183,15 @@ impl Talk {
         self.way.ask(Repeat::Harmless, asked).await
     }
 
+    /// Reads what is at a path of the server.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
+        let asked = async |client: &Client| client.get(path).await;
+        self.way.ask(Repeat::Harmless, asked).await
+    }
+
     /// The session that was typed: its id, its title, or a part of its id.
     ///
     /// # Errors

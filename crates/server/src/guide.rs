@@ -2,28 +2,42 @@
 
 mod bootstrap;
 mod file;
+mod skills;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use samovar_core::Toolset;
+use samovar_core::situation::Environment;
 use samovar_engine::{Audience, Guidance};
 
 use crate::config::Config;
 use bootstrap::{Bootstrap, Name};
+use skills::Skills;
+use tool::ReadSkill;
+
+pub(crate) use skills::{Origin, Skill, SkillText};
 
 /// The files as a server saw them last.
-#[derive(Debug)]
 pub(crate) struct Guide {
     bootstrap: Mutex<Bootstrap>,
+    skills: Mutex<Skills>,
 }
 
 impl Guide {
     pub(crate) fn new(config: &Config) -> Arc<Self> {
         Arc::new(Self {
             bootstrap: Mutex::new(Bootstrap::new(&config.guide)),
+            skills: Mutex::new(Skills::new(config)),
         })
+    }
+
+    /// The tool that reads skills.
+    pub(crate) fn tool(self: &Arc<Self>) -> Arc<dyn Toolset> {
+        Arc::new(ReadSkill(self.clone()))
     }
 
     /// What the files say to an agent now. A definition with a prompt has that instead of SOUL and
@@ -36,13 +50,57 @@ impl Guide {
             let common = common.then(|| bootstrap.of_all(name)).flatten();
             own.or_else(|| common.map(|(_, text)| text))
         };
+        let (skills, is_foreign) = lock(&self.skills).tell(audience);
         Guidance {
             soul: say(Name::Soul, !audience.has_prompt),
             user: say(Name::User, audience.is_with_person),
             agents: say(Name::Agents, !audience.has_prompt),
-            skills: None,
-            is_foreign: false,
+            skills,
+            is_foreign,
         }
+    }
+
+    /// The skills of a server with these tools, by name, each with what it needs and commands lack.
+    pub(crate) fn skills(
+        &self,
+        has_tool: impl Fn(&str) -> bool,
+        environment: Option<&Environment>,
+    ) -> Vec<(Arc<Skill>, Vec<String>)> {
+        let mut skills = lock(&self.skills);
+        let all = skills.all(has_tool).into_iter();
+        all.map(|skill| {
+            let missing = skills.missing(&skill, environment);
+            (skill, missing)
+        })
+        .collect()
+    }
+
+    /// The skill of a name, also one whose tool is not there.
+    pub(crate) fn skill(&self, name: &str) -> Option<Arc<Skill>> {
+        let all = lock(&self.skills).all(|_| true);
+        all.into_iter().find(|skill| skill.name == name)
+    }
+
+    /// What a skill says now, or another file of its folder.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in one sentence.
+    pub(crate) fn text(&self, skill: &Skill, file: Option<&str>) -> Result<SkillText, String> {
+        let skills = lock(&self.skills);
+        match file {
+            Some(file) => skills.file(skill, file),
+            None => skills.text(skill),
+        }
+    }
+
+    /// Whether what a skill says is text from outside (TL-10).
+    pub(crate) fn is_foreign(&self, skill: &Skill) -> bool {
+        lock(&self.skills).is_foreign(skill)
+    }
+
+    fn is_foreign_skill(&self, name: &str) -> bool {
+        self.skill(name)
+            .is_some_and(|skill| self.is_foreign(&skill))
     }
 }
 
@@ -64,6 +122,26 @@ pub fn layer_sources(config: &Config) -> (Vec<LayerSource>, Vec<String>) {
     });
     let problems = bootstrap.problems().map(|(_, why)| why.to_owned());
     (sources.to_vec(), problems.collect())
+}
+
+/// What there is about skills without a server.
+pub struct SkillFolders {
+    /// The folders in which they are looked for.
+    pub folders: Vec<PathBuf>,
+    /// How many there are.
+    pub count: usize,
+    /// Why files are no skills, and which are hidden by others of their name, a sentence each.
+    pub problems: Vec<String>,
+}
+
+/// The skills of a configuration, all tools supposed.
+pub fn skill_folders(config: &Config) -> SkillFolders {
+    let mut skills = Skills::new(config);
+    SkillFolders {
+        count: skills.all(|_| true).len(),
+        folders: skills.folders(),
+        problems: skills.problems(|_| true),
+    }
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

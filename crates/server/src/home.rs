@@ -132,6 +132,7 @@ impl Opening {
             tokens: Arc::new(tokens),
             tools: Arc::new(tools),
             definitions: OnceLock::new(),
+            guide: OnceLock::new(),
             reports: Arc::new(Reports::open(&kept_in)),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
@@ -268,8 +269,12 @@ fn furnish(
     let workspace = Arc::new(shell::workspace(config, Some(files))?);
     config.settings.folder = folder::instructions(workspace.jail().clone(), config.trust.clone());
     let guide = Guide::new(config);
-    config.settings.guide = samovar_engine::Guide::new(move |audience| guide.tell(audience));
+    let telling = guide.clone();
+    config.settings.guide = samovar_engine::Guide::new(move |audience| telling.tell(audience));
     let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
+    let reading = toolbox.add_built_in(&guide.tool());
+    reading.map_err(OpenError::Tools)?;
+    shared.api.guide.get_or_init(|| guide);
     let of_chat = toolbox.add_built_in(&shared.chatting.tools());
     of_chat.map_err(OpenError::Tools)?;
     let furnished = shared.api.tools.furnish(&toolbox, &config.tools);

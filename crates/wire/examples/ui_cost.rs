@@ -69,6 +69,7 @@ impl Log {
             model: None,
             route: None,
             quote: None,
+            told: None,
         };
         self.add(turn, agent, step);
     }

@@ -6,6 +6,7 @@ mod agent;
 mod approval;
 mod audit;
 mod blob;
+mod context;
 mod damage;
 mod model;
 mod recovery;
@@ -28,6 +29,7 @@ pub use audit::{
     AuditHead, AuditPage, AuditParams, AuditProblem, AuditRecord, AuditVerdict, AuditVerifyParams,
 };
 pub use blob::BlobParams;
+pub use context::{ContextInfo, ContextLayer, ContextMessages, ContextParams};
 pub use damage::{BackupParams, BackupState, DamageList};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,

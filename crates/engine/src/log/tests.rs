@@ -89,6 +89,7 @@ fn durable() -> Draft {
         model: None,
         route: None,
         quote: None,
+        told: None,
     })
 }
 

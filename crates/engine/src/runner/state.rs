@@ -7,7 +7,6 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::inbox::{FromTurn, Input, Reply};
 use super::retry::RetryTime;
-use super::told::Told;
 use crate::budget::Purse;
 use crate::context::Transcript;
 use crate::keep::Session;
@@ -16,6 +15,7 @@ use crate::memory::Held;
 use crate::parts::Parts;
 use crate::queue::{Queue, Queued};
 use crate::recovered::OpenDecision;
+use crate::told::Told;
 use crate::turn::Turn;
 
 /// The end of a run, with what the session's mailbox needs back.

@@ -1,7 +1,7 @@
 //! What agents are told, and which agent a session runs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use samovar_core::agent::AgentModel;
 use samovar_core::command::{Opening, Post};
@@ -11,17 +11,17 @@ use samovar_core::situation::{Posted, Tab};
 use samovar_core::tool::UiEvent;
 use samovar_core::{
     Action, Agent, AgentName, Approval, Code, Delivery, FinishReason, Kind, Outcome, PostedContext,
-    Prompt, SystemPrompt, ToolReply,
+    Prompt, PromptHashes, SystemPrompt, ToolReply, TurnId,
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use samovar_engine::{
     AgentModes, Beginning, Conversation, Folder, FolderFile, Guidance, Guide, Layout, Settings,
-    Toolbox,
+    ToldPrompt, Toolbox,
 };
 use serde_json::json;
 
 use crate::children::{agent, delegate, world};
-use crate::rig::{Rig, said, settings, texts_of, turn_of, well};
+use crate::rig::{Rig, said, session, settings, texts_of, turn_of, well};
 
 /// A session of an agent, which is told this.
 fn open(agent: &str, prompt: Option<&str>) -> Action {
@@ -451,7 +451,8 @@ fn guide() -> Guide {
         user: audience.is_with_person.then(|| "Likes tea.".to_owned()),
         skills: Some(format!(
             "{} reads: {}",
-            audience.agent, audience.reads_skills
+            audience.agent,
+            audience.tools.contains("read_skill")
         )),
         ..Guidance::default()
     })
@@ -553,4 +554,78 @@ async fn what_a_client_posts_is_in_the_system_prompt_in_the_layout_of_the_seeds(
         assert_eq!(texts_of(&prompt)[0].contains("home"), !is_seed);
         assert_eq!(prompt.system().contains("home"), is_seed);
     }
+}
+
+/// The hashes in the steps of a turn.
+fn hashes(kinds: &[Kind]) -> Vec<Option<PromptHashes>> {
+    let steps = kinds.iter().filter_map(|kind| match kind {
+        Kind::StepStarted { told, .. } => Some(told.clone()),
+        _ => None,
+    });
+    steps.collect()
+}
+
+// proves MD-8
+#[tokio::test]
+async fn the_log_says_once_what_a_model_is_told_and_which_layers_have_changed_since() {
+    let text = Arc::new(Mutex::new("Likes tea.".to_owned()));
+    let shared = text.clone();
+    let mut settings = settings();
+    settings.guide = Guide::new(move |_| Guidance {
+        user: Some(shared.lock().unwrap().clone()),
+        ..Guidance::default()
+    });
+    let world = World::answering([call("look", json!({})), say("fine"), say("well")]);
+    let look = TestTool::new("look", |_, _| async {
+        ToolReply::Closed(Outcome::done("seen"))
+    });
+    let rig = Rig::with(world, [look], settings).await;
+    assert_eq!(rig.engine.told(&session(), None).await.unwrap(), None);
+
+    let first = rig.post("go").await;
+    let kinds = rig.log_of(&first).await;
+    let [Some(began), None] = &hashes(&kinds)[..] else {
+        panic!("{kinds:?}")
+    };
+    let names: Vec<_> = began.layers.keys().map(String::as_str).collect();
+    assert_eq!(names, ["agents", "soul", "user"]);
+    let told = rig.engine.told(&session(), None).await.unwrap().unwrap();
+    assert_eq!((&told.turn, told.tool_count), (&first, 1));
+    assert_eq!(told.messages, rig.world.model.prompts()[1].messages.len());
+    let prompt = layers(&rig.world.model.prompts()[1]);
+    let shown = told
+        .layers
+        .iter()
+        .map(|it| (it.name.clone(), it.text.clone(), it.changed));
+    let wanted = prompt
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text, Some(false)));
+    assert_eq!(shown.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+    assert_eq!(told.tools.changed, Some(false));
+
+    *text.lock().unwrap() = "Likes coffee.".to_owned();
+    let rig = rig.restart().await;
+    let told = rig
+        .engine
+        .told(&session(), Some(first.clone()))
+        .await
+        .unwrap()
+        .unwrap();
+    let changed = |told: &ToldPrompt| {
+        let changed = told.layers.iter().filter(|it| it.changed == Some(true));
+        changed.map(|it| it.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(changed(&told), ["user"]);
+    let second = rig.post("again").await;
+    let kinds = rig.log_of(&second).await;
+    let [Some(next)] = &hashes(&kinds)[..] else {
+        panic!("{kinds:?}")
+    };
+    assert_ne!(next.layers["user"], began.layers["user"]);
+    assert_eq!(next.layers["soul"], began.layers["soul"]);
+    let told = rig.engine.told(&session(), None).await.unwrap().unwrap();
+    assert_eq!((changed(&told).len(), &told.turn), (0, &second));
+    let gone = TurnId::new("nothing").unwrap();
+    let refused = rig.engine.told(&session(), Some(gone)).await.unwrap_err();
+    assert_eq!(refused.code, Code::UnknownTurn);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use samovar_locale::guide as text;
 
-use super::file::Watched;
+use super::file::{Content, Watched};
 use crate::config::GuideConfig;
 
 /// The most bytes of such a file that agents are told.
@@ -38,7 +38,7 @@ impl Name {
 pub(super) struct Bootstrap {
     /// Where they are, the folder that counts most first.
     folders: Vec<PathBuf>,
-    seen: BTreeMap<PathBuf, Watched>,
+    seen: BTreeMap<PathBuf, Watched<String>>,
 }
 
 impl Bootstrap {
@@ -71,14 +71,8 @@ impl Bootstrap {
         folders.iter().find_map(|folder| {
             let path = folder.join(name);
             let seen = self.seen.entry(path.clone()).or_default();
-            seen.look(folder, name, MAX_BYTES);
-            let said = seen.content().map(|content| {
-                let said = without_comment(&content.text).trim();
-                match content.left_out {
-                    0 => said.to_owned(),
-                    bytes => format!("{said}\n\n{}", text::left_out(bytes, name)),
-                }
-            });
+            seen.look(folder, name, MAX_BYTES, |content| Ok(said(name, &content)));
+            let said = seen.content().map(|said| String::clone(said));
             if !seen.is_there() && seen.problem().is_none() {
                 self.seen.remove(&path);
             }
@@ -96,6 +90,15 @@ impl Bootstrap {
     #[cfg(test)]
     pub(super) fn reads(&self) -> u64 {
         self.seen.values().map(|seen| seen.reads).sum()
+    }
+}
+
+/// What agents are told of a file.
+fn said(name: &str, content: &Content) -> String {
+    let said = without_comment(&content.text).trim();
+    match content.left_out {
+        0 => said.to_owned(),
+        bytes => format!("{said}\n\n{}", text::left_out(bytes, name)),
     }
 }
 

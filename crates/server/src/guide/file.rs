@@ -11,18 +11,18 @@ use samovar_sandbox::{Jail, JailError, Protected};
 
 use crate::folder::whole_text;
 
-/// A file, and what it last said. While it cannot be read, that still counts.
-#[derive(Debug, Default)]
-pub(super) struct Watched {
+/// A file, and what was last read in it. While it cannot be used, that still counts.
+#[derive(Debug)]
+pub(super) struct Watched<T> {
     stamp: Option<Stamp>,
-    content: Option<Arc<Content>>,
+    content: Option<Arc<T>>,
     problem: Option<String>,
     /// How often it was read.
     pub(super) reads: u64,
 }
 
 /// What a file says.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Content {
     pub(super) text: String,
     /// How many bytes at its end are left out.
@@ -60,10 +60,27 @@ impl Stamp {
     }
 }
 
-impl Watched {
-    /// Looks at the file `name` in a folder, and reads at most `max` bytes of it if it has changed.
-    /// A link is not followed.
-    pub(super) fn look(&mut self, folder: &Path, name: &str, max: usize) {
+impl<T> Default for Watched<T> {
+    fn default() -> Self {
+        Self {
+            stamp: None,
+            content: None,
+            problem: None,
+            reads: 0,
+        }
+    }
+}
+
+impl<T> Watched<T> {
+    /// Looks at the file `name` in a folder. If it has changed, reads at most `max` bytes of it and
+    /// makes sense of them. A link is not followed.
+    pub(super) fn look(
+        &mut self,
+        folder: &Path,
+        name: &str,
+        max: usize,
+        parse: impl FnOnce(Content) -> Result<T, String>,
+    ) {
         let path = folder.join(name);
         let stamp = match Stamp::at(&path) {
             Ok(stamp) => stamp,
@@ -79,7 +96,7 @@ impl Watched {
             return;
         }
         self.reads += 1;
-        match read(folder, name, max) {
+        match read(folder, name, max).and_then(parse) {
             Ok(content) => (self.content, self.problem) = (Some(Arc::new(content)), None),
             Err(why) => self.is_broken(&path, why),
         }
@@ -93,7 +110,7 @@ impl Watched {
     }
 
     /// What it says, or said last.
-    pub(super) fn content(&self) -> Option<&Arc<Content>> {
+    pub(super) fn content(&self) -> Option<&Arc<T>> {
         self.content.as_ref()
     }
 

@@ -25,6 +25,7 @@ mod durability;
 mod ending;
 mod exported;
 mod full;
+mod guide;
 mod handshake;
 mod hole;
 mod hook;

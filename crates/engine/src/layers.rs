@@ -9,9 +9,9 @@ use crate::guide::Guidance;
 use crate::settings::Settings;
 
 /// Who the agent is, by default.
-const SOUL: &str = include_str!("../prompt/SOUL.md");
+const SOUL: &str = include_str!("prompt/SOUL.md");
 /// How it works, by default.
-const AGENTS: &str = include_str!("../prompt/AGENTS.md");
+const AGENTS: &str = include_str!("prompt/AGENTS.md");
 
 /// A layer that is no longer than this is not cut to fit a window, in tokens.
 const LEAST: u64 = 128;
@@ -54,7 +54,7 @@ pub(crate) fn layers(agent: &Agent, settings: &Settings, texts: &Texts) -> Vec<L
         ("agents", 8_000, or_usual(&guidance.agents, AGENTS)),
         ("workspace", 2_000, settings.workspace_note.clone()),
         ("server", 8_000, prompt(&settings.system_prompt)),
-        ("session", 8_000, prompt(&texts.session)),
+        ("session", 24_000, prompt(&texts.session)),
         ("folder", 16_000, folder.unwrap_or_default()),
         // Long-term memory and the notes of past days come here.
         (SKILLS, 8_000, given(&guidance.skills)),
