@@ -84,8 +84,8 @@ impl Guide {
         }
     }
 
-    /// What it says to an agent now.
-    pub(crate) fn read(&self, mut audience: Audience) -> Guidance {
+    /// What it says to an agent now. May block for a moment.
+    pub fn read(&self, mut audience: Audience) -> Guidance {
         audience.is_with_person &= !self.is_apart;
         let read = self.read.as_ref();
         read.map(|read| read(&audience)).unwrap_or_default()

@@ -104,6 +104,12 @@ impl Guide {
     }
 }
 
+/// The files of a configuration, as its agents are told of them.
+pub fn guide(config: &Config) -> samovar_engine::Guide {
+    let guide = Guide::new(config);
+    samovar_engine::Guide::new(move |audience| guide.tell(audience))
+}
+
 /// Where a layer of the system prompt comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayerSource {

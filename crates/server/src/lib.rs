@@ -70,7 +70,7 @@ pub use address::Address;
 pub use config::{Config, ConfiguredTool, ExecConfig, FileAccess, GuideConfig, Token};
 pub use error::OpenError;
 pub use folder::{UnreadInstructions, UnreadReason, told_instructions, unread_instructions};
-pub use guide::{LayerSource, SkillFolders, layer_sources, skill_folders};
+pub use guide::{LayerSource, SkillFolders, guide, layer_sources, skill_folders};
 pub use home::{Home, LocalAccess, Opening};
 pub use listener::{Lack, Server, StartError};
 pub use origin::{Authority, NotAnAuthority, NotAnOrigin, Origin};
