@@ -42,12 +42,15 @@ pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner, Stop};
 impl Runner {
     /// Runs the turn.
     pub(crate) async fn run(mut self) -> FinishedRun {
-        let situation = self.turn.place().situation.as_deref();
-        let session = self.session_prompt.clone();
-        let told = self
-            .parts
-            .tell(&self.definition, &self.agent, session, situation);
-        self.told = told.await;
+        // One that begins was told already; one that resumes looks again.
+        if self.told.layers.is_empty() {
+            let situation = self.turn.place().situation.as_deref();
+            let session = self.session_prompt.clone();
+            let told = self
+                .parts
+                .tell(&self.definition, &self.agent, session, situation);
+            self.told = told.await;
+        }
         let how = match self.drive().await {
             Ok(how) => how,
             Err(broken) => {
