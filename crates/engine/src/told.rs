@@ -1,5 +1,6 @@
 //! What an agent is told: read once, when its turn begins or resumes.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use samovar_core::provider::Layer;
@@ -70,10 +71,12 @@ fn hash(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
         digest.update([0]);
     }
     let digest = digest.finalize();
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let mut hex = String::with_capacity(16);
+    for byte in &digest[..8] {
+        // Writing to a string cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 /// What is shown before the message that began a turn. A child has tools to look at it instead.

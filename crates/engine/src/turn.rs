@@ -217,9 +217,7 @@ impl Turn {
                 told,
                 ..
             } => {
-                if told.is_some() {
-                    self.told.clone_from(told);
-                }
+                self.told = told.clone().or(self.told.take());
                 if *iteration != self.iteration {
                     self.void_answers = 0;
                 }

@@ -176,7 +176,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::ChatGlobal(command)) => chat_global::chat_global(command).await,
         Some(Command::Relay(command)) => Box::pin(relay::relay(command)).await,
         Some(Command::Serve(args)) => Box::pin(serve::serve(args)).await,
-        Some(Command::Sessions(command)) => sessions::sessions(command).await,
+        Some(Command::Sessions(command)) => Box::pin(sessions::sessions(command)).await,
         Some(Command::Tools(command)) => tools::tools(command).await,
         Some(Command::Skills(command)) => skills::skills(command).await,
         Some(Command::Turns(command)) => turns::turns(command).await,

@@ -53,7 +53,7 @@ pub(crate) async fn skills(command: Skills) -> Result<Exit, Failure> {
                 .collect();
             output::list(common.machine.format(), "folder", &folders, |folders| {
                 let lines = folders.iter().filter_map(|it| it["path"].as_str());
-                lines.map(|line| format!("{line}\n")).collect()
+                lines.collect::<Vec<_>>().join("\n") + "\n"
             })?;
         }
     }

@@ -63,7 +63,7 @@ pub struct Config {
     /// Files that file tools may read and not change, besides those of the workspace.
     pub guarded: Vec<PathBuf>,
     /// Where the person's own files for agents are.
-    pub guide: GuideConfig,
+    pub guide: Box<GuideConfig>,
     /// How much is kept of what tools change in files, so that it can be taken back.
     pub undo: UndoBounds,
     /// The owner whose mark the data directory gets, so that later starts need not name it; `None`
@@ -227,12 +227,12 @@ impl Config {
             },
             private: Vec::new(),
             guarded: Vec::new(),
-            guide: GuideConfig {
+            guide: Box::new(GuideConfig {
                 own: None,
                 bootstrap: set.bootstrap.dir.clone(),
                 skills: set.skills.dir.clone(),
                 always_load: set.skills.always_load.clone(),
-            },
+            }),
             undo: UndoBounds {
                 max_bytes: u64::from(set.tools.undo_mib) << 20,
                 max_age: Duration::from_hours(u64::from(set.tools.undo_days) * 24),

@@ -5,19 +5,17 @@ mod file;
 mod skills;
 #[cfg(test)]
 mod tests;
-mod tool;
+pub(crate) mod tool;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::Toolset;
 use samovar_core::situation::Environment;
 use samovar_engine::{Audience, Guidance};
 
 use crate::config::Config;
 use bootstrap::{Bootstrap, Name};
 use skills::Skills;
-use tool::ReadSkill;
 
 pub(crate) use skills::{Origin, Skill, SkillText};
 
@@ -33,11 +31,6 @@ impl Guide {
             bootstrap: Mutex::new(Bootstrap::new(&config.guide)),
             skills: Mutex::new(Skills::new(config)),
         })
-    }
-
-    /// The tool that reads skills.
-    pub(crate) fn tool(self: &Arc<Self>) -> Arc<dyn Toolset> {
-        Arc::new(ReadSkill(self.clone()))
     }
 
     /// What the files say to an agent now. A definition with a prompt has that instead of SOUL and

@@ -37,6 +37,7 @@ use crate::error::OpenError;
 use crate::failures::Failures;
 use crate::folder;
 use crate::guide::Guide;
+use crate::guide::tool::read_skill;
 use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
@@ -272,7 +273,7 @@ fn furnish(
     let telling = guide.clone();
     config.settings.guide = samovar_engine::Guide::new(move |audience| telling.tell(audience));
     let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
-    let reading = toolbox.add_built_in(&guide.tool());
+    let reading = toolbox.add_built_in(&read_skill(guide.clone()));
     reading.map_err(OpenError::Tools)?;
     shared.api.guide.get_or_init(|| guide);
     let of_chat = toolbox.add_built_in(&shared.chatting.tools());

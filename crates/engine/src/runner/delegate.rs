@@ -15,6 +15,7 @@ use crate::delegation::{self, Caller, Order, Refusal};
 use crate::gate;
 use crate::log::Draft;
 use crate::posted::Filling;
+use crate::told::Told;
 use crate::turn::Place;
 
 impl Runner {
@@ -77,11 +78,7 @@ impl Runner {
         let purse = self.purse_of(&turn_id, budget, is_background);
         let approval = definition.approval.unwrap_or(Approval::Auto);
         let approval = approval.max(self.turn.approval(self.parts.settings.approval));
-        let session = self.session_prompt.clone();
-        let session = session.filter(|_| delegation::is_told(&agent));
-        let told = self
-            .parts
-            .tell(&definition, &agent, session, situation.as_deref());
+        let told = self.tell_child(&definition, &agent, situation.as_deref());
         let told = told.await;
         let definition = Arc::new(definition);
         let place = Place {
@@ -117,6 +114,18 @@ impl Runner {
             purse,
             told,
         })
+    }
+
+    /// Reads what a child is told.
+    fn tell_child(
+        &self,
+        definition: &Agent,
+        agent: &AgentPath,
+        situation: Option<&Situation>,
+    ) -> impl Future<Output = Told> {
+        let session = self.session_prompt.clone();
+        let session = session.filter(|_| delegation::is_told(agent));
+        self.parts.tell(definition, agent, session, situation)
     }
 
     /// Notes the first facts of a child: its message, then its start.

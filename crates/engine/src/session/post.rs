@@ -7,8 +7,8 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
-    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
-    Message, Model, Reminders, Role, Seq, SessionChange, TurnId,
+    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, Event, FinishReason, Kind,
+    Limits, Message, Model, Reminders, Role, Seq, SessionChange, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -134,13 +134,7 @@ impl Mailbox {
         }
         let kept = open.keep(drafts, None).await.map_err(refusal)?;
         naming.map(Naming::named).unwrap_or_default();
-        let first = kept.first().map(|event| Seq(event.seq.0 - 1));
-        let after = first.unwrap_or_default();
-        let posted = Accepted::Posted {
-            message: message.id.clone(),
-            turn: turn.clone(),
-            after,
-        };
+        let posted = posted(&message, &turn, &kept);
         if let Some((_, state, told)) = begun {
             if is_anew {
                 self.forget_what_was_said(&kept, &turn).await;
@@ -404,6 +398,16 @@ impl Mailbox {
             open.live.put(turn_id, live);
         }
         Box::pin(self.unstick()).await;
+    }
+}
+
+/// The reply to a message, given what was kept of it.
+fn posted(message: &Message, turn: &TurnId, kept: &[Arc<Event>]) -> Accepted {
+    let before = kept.first().map(|event| Seq(event.seq.0 - 1));
+    Accepted::Posted {
+        message: message.id.clone(),
+        turn: turn.clone(),
+        after: before.unwrap_or_default(),
     }
 }
 

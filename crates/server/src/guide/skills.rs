@@ -1,6 +1,8 @@
 //! The skills: which there are, what each needs, and what agents are told of them (MD-16, MD-17).
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,7 +118,7 @@ impl Folder {
         let (folder, origin) = (&self.path, self.origin);
         for (file, seen) in &mut self.files {
             seen.look(folder, &file.to_string_lossy(), MAX_BYTES, |content| {
-                skill(file, origin, always, content)
+                skill(file, origin, always, &content)
             });
         }
     }
@@ -137,9 +139,10 @@ fn candidates(folder: &Path) -> Vec<PathBuf> {
         }
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let is_file = name.extension().is_some_and(|end| end == "md");
-        match is_folder {
-            true => Some(name.join(FILE)),
-            false => is_file.then_some(name),
+        if is_folder {
+            Some(name.join(FILE))
+        } else {
+            is_file.then_some(name)
         }
     });
     files.collect()
@@ -149,7 +152,7 @@ fn skill(
     file: &Path,
     origin: Origin,
     always: &[String],
-    content: Content,
+    content: &Content,
 ) -> Result<Skill, String> {
     if content.left_out > 0 {
         return Err(text::skill_too_large(file.display(), MAX_BYTES as u64));
@@ -224,10 +227,9 @@ impl Skills {
         let (mut all, mut hidden) = (BTreeMap::<String, Arc<Skill>>::new(), Vec::new());
         for skill in found {
             let key = skill.name.to_ascii_lowercase();
-            if all.contains_key(&key) {
-                hidden.push(skill.clone());
-            } else {
-                all.insert(key, skill.clone());
+            match all.entry(key) {
+                Entry::Occupied(_) => hidden.push(skill.clone()),
+                Entry::Vacant(free) => drop(free.insert(skill.clone())),
             }
         }
         (all.into_values().collect(), hidden)
@@ -402,8 +404,12 @@ fn line(skill: &Skill, missing: &[String]) -> String {
 
 fn hashed(text: String) -> SkillText {
     let sha256 = Sha256::digest(text.as_bytes());
-    let sha256 = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
-    SkillText { text, sha256 }
+    let mut hex = String::with_capacity(64);
+    for byte in &sha256 {
+        // Writing to a string cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+    }
+    SkillText { text, sha256: hex }
 }
 
 fn is_program(path: &Path) -> bool {

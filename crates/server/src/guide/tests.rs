@@ -71,7 +71,7 @@ impl Desk {
             None => serde_json::json!({"name": name}),
         };
         let call = ToolCall::new(CallId::new("c").unwrap(), READ_SKILL.to_owned(), args);
-        let tool = self.guide.tool();
+        let tool = tool::read_skill(self.guide.clone());
         let mut context = CallContext::new(
             SessionId::new("s").unwrap(),
             TurnId::new("t").unwrap(),
@@ -214,12 +214,14 @@ fn a_file_is_read_again_only_after_it_has_changed() {
     assert_eq!(desk.reads(), 6);
 }
 
+/// Puts something at a path that is no text, with a folder that is elsewhere.
+type Break = fn(&Path, &Path);
+
 // proves MD-6
 #[test]
 fn a_file_that_breaks_is_reported_and_what_it_said_before_stays() {
     let outside = TempDir::new().unwrap();
     fs::write(outside.path().join("secret"), "secret").unwrap();
-    type Break = fn(&Path, &Path);
     let breaks: [Break; 4] = [
         |path, _| fs::write(path, b"bad \xff text").unwrap(),
         |path, _| fs::create_dir(path).unwrap(),
@@ -373,7 +375,7 @@ async fn a_skill_of_the_workspace_is_foreign_until_the_folder_is_trusted_and_tak
     assert!(!desk.tell(&with_exec).skills.unwrap().contains("Approve"));
     assert_eq!(desk.skill_problems().len(), 2);
 
-    let tool = desk.guide.tool();
+    let tool = tool::read_skill(desk.guide.clone());
     let outside = |name: &str| {
         let args = serde_json::json!({"name": name});
         let call = ToolCall::new(CallId::new("c").unwrap(), READ_SKILL.to_owned(), args);
@@ -455,7 +457,7 @@ fn with_nothing_of_the_persons_a_prompt_grows_by_little() {
         .extend(["exec", "web_search"].map(str::to_owned));
     let skills = desk.tell(&audience).skills.unwrap();
     assert_eq!(skills.lines().count(), 2);
-    let spec = desk.guide.tool().specs().pop().unwrap();
+    let spec = tool::read_skill(desk.guide.clone()).specs().pop().unwrap();
     let tool = serde_json::json!({"type": "function", "function": {
         "name": spec.name, "description": spec.description, "parameters": spec.parameters,
     }});

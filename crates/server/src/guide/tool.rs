@@ -12,8 +12,12 @@ use serde_json::json;
 
 use super::Guide;
 
-/// The tool, for the skills of a server.
-pub(super) struct ReadSkill(pub(super) Arc<Guide>);
+/// The tool that reads the skills of a server.
+pub(crate) fn read_skill(guide: Arc<Guide>) -> Arc<dyn Toolset> {
+    Arc::new(ReadSkill(guide))
+}
+
+struct ReadSkill(Arc<Guide>);
 
 #[derive(Deserialize)]
 struct Asked {
