@@ -42,7 +42,6 @@ use self::copies::Copies;
 pub use self::fork::{Fork, Import};
 pub use self::in_memory::{Beginning, MemorySession};
 pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, TurnChoice};
-pub use self::told::{ToldPart, ToldPrompt};
 
 /// How long an engine without turns waits at start for what a former run left. When the history
 /// cannot take it by then, reads show what it has.

@@ -48,7 +48,7 @@ pub use blobs::{BlobKeeper, Naming};
 pub use delegation::DelegationTools;
 pub use engine::{
     Attendance, Beginning, Engine, Fork, Import, MemorySession, ReaderPosition, ResumeFrom,
-    Resumption, ToldPart, ToldPrompt, TurnChoice,
+    Resumption, TurnChoice,
 };
 pub use folder::{Folder, FolderFile};
 pub use gate::args_hash;
@@ -63,4 +63,5 @@ pub use recovered::Recovered;
 pub use rules::{MAX_RULES, RuleBook};
 pub use session::Conversation;
 pub use settings::{Layout, Recovery, Retry, Settings};
+pub use told::{ToldPart, ToldPrompt};
 pub use toolbox::Toolbox;

@@ -13,51 +13,9 @@ use samovar_locale as locale;
 use super::Engine;
 use crate::context::{self, Images, Transcript};
 use crate::layers;
-use crate::told::{Told, aside};
+use crate::told::{Told, ToldPart, ToldPrompt, aside};
 use crate::turn::Turn;
 use crate::{delegation, projector};
-
-/// A prompt, as its turn's last model call had it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToldPrompt {
-    /// The turn.
-    pub turn: TurnId,
-    /// The model, by its canonical name.
-    pub model: String,
-    /// The layers of the system prompt, in their order.
-    pub layers: Vec<ToldPart>,
-    /// The tools, each by its name; their text is empty.
-    pub tools: ToldPart,
-    /// How many tools there are.
-    pub tool_count: usize,
-    /// How many messages the model was shown.
-    pub messages: usize,
-    /// How many tokens these have, about.
-    pub message_tokens: u64,
-    /// How many tokens the window of the model has, if that is known.
-    pub window: Option<u64>,
-}
-
-/// A part of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldPart {
-    /// Its name.
-    pub name: String,
-    /// Its text as it is now, without keys.
-    pub text: String,
-    /// How many tokens it has, about.
-    pub tokens: u64,
-    /// Whether it has changed since; `None` if the log no longer has its hash.
-    pub changed: Option<bool>,
-}
-
-impl ToldPrompt {
-    /// How many tokens the prompt has, about.
-    pub fn tokens(&self) -> u64 {
-        let layers = self.layers.iter().map(|layer| layer.tokens);
-        layers.sum::<u64>() + self.tools.tokens + self.message_tokens
-    }
-}
 
 impl Engine {
     /// The prompt of the last model call of a turn, by default of the session's last one. `None` if no
