@@ -57,7 +57,10 @@ fn layers(found: &Setup) -> String {
     let (sources, _) = layer_sources(&found.config);
     let rows = sources.iter().map(|source| {
         let file = source.file.as_ref().map(|file| file.display().to_string());
-        let built_in = || text::config::layer_built_in().to_owned();
+        let built_in = || match source.name {
+            "USER.md" => text::config::layer_none().to_owned(),
+            _ => text::config::layer_built_in().to_owned(),
+        };
         vec![source.name.to_owned(), file.unwrap_or_else(built_in)]
     });
     format!("\n{}", table(&rows.collect::<Vec<_>>()))

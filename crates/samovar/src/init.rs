@@ -49,9 +49,14 @@ pub(crate) fn init(args: &args::Init) -> Result<Exit, Failure> {
     };
     let answer = json!({ "path": settings.path, "made": settings.made, "texts": texts });
     output::one(args.machine.format(), "init", &answer, |_| {
-        let lines = [&settings].into_iter().chain(&texts).map(|file| {
+        let made = [(&settings, text::config::init_made(&settings.path))].into_iter();
+        let texts = texts.iter().map(|file| {
+            let made = text::config::init_text_made(&file.path);
+            (file, made)
+        });
+        let lines = made.chain(texts).map(|(file, made)| {
             if file.made {
-                text::config::init_made(&file.path) + "\n"
+                made + "\n"
             } else {
                 text::config::init_there(&file.path) + "\n"
             }

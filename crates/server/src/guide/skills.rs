@@ -191,7 +191,10 @@ impl Skills {
         let own = config.guide.own.as_ref().map(|own| own.join(FOLDER));
         let workspace = config.guide.skills.clone();
         let workspace = workspace.unwrap_or_else(|| config.workspace.join(FOLDER));
-        let built_in = BUILT_IN.iter().filter_map(|(name, tool, text)| {
+        // Without a service to search with, that tool is there and does nothing.
+        let is_off = |tool: &str| tool == "web_search" && config.search.is_none();
+        let built_in = BUILT_IN.iter().filter(|(_, tool, _)| !is_off(tool));
+        let built_in = built_in.filter_map(|(name, tool, text)| {
             let draft = parse_skill(name, text).ok()?;
             let skill = of_draft(draft, Origin::BuiltIn, &config.guide.always_load);
             Some((Arc::new(skill), *tool))

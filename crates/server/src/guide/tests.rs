@@ -11,6 +11,7 @@ use samovar_core::{
     AgentPath, CallContext, CallId, SessionId, Status, ToolCall, ToolReply, TurnId,
 };
 use samovar_engine::{Audience, Guidance, READ_SKILL};
+use samovar_tools::{SearchService, WebSearch};
 use tempfile::TempDir;
 
 use super::*;
@@ -37,6 +38,11 @@ impl Desk {
         let trust = path("trust");
         fs::create_dir(&trust).unwrap();
         config.trust = FolderTrust::of(Some(&trust), &path("ws"));
+        config.search = Some(WebSearch {
+            service: SearchService::Searxng,
+            key: None,
+            url: None,
+        });
         config.exec = Some(Box::new(ExecConfig {
             set: samovar_config::Exec::default(),
             path: vec![path("bin")],

@@ -112,7 +112,7 @@ async fn the_context_of_a_session_shows_its_prompt_by_layer_without_keys() {
         .iter()
         .map(|layer| layer["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["soul", "user", "agents", "skills"]);
+    assert_eq!(names, ["soul", "user", "agents"]);
     let user = layers[1]["text"].as_str().unwrap();
     assert!(
         user.starts_with("My token is ") && !user.contains(app.token()),
