@@ -50,6 +50,10 @@ export interface AgentService {
   listTools(params?: NoParams): Promise<ToolDefinition[]>;
   /** Counts the sessions, their messages, and the tokens they used. */
   getStats(params?: NoParams): Promise<Stats>;
+  /** Returns the skills that agents may read. */
+  listSkills(params?: NoParams): Promise<SkillSummary[]>;
+  /** Returns a skill and what it says. */
+  getSkill(params: GetSkillParams): Promise<SkillDefinition>;
 }
 
 /** How a method is called. */
@@ -80,6 +84,8 @@ export const AGENT_METHODS = {
   appendMessage: { path: "appendMessage", verb: "POST", answers: "value" },
   listTools: { path: "listTools", verb: "POST", answers: "value" },
   getStats: { path: "getStats", verb: "POST", answers: "value" },
+  listSkills: { path: "listSkills", verb: "POST", answers: "value" },
+  getSkill: { path: "getSkill", verb: "POST", answers: "value" },
 } as const satisfies Record<keyof AgentService, AgentMethod>;
 
 /** Parameters of `createSession`. */
@@ -390,8 +396,14 @@ export interface CountedTokens {
   output: number;
 }
 
-/** No parameters: `listTools`, `getStats`. */
+/** No parameters: `listTools`, `listSkills`, `getStats`. */
 export type NoParams = Record<string, never>;
+
+/** Parameters of `getSkill`. */
+export interface GetSkillParams {
+  /** The skill. */
+  name: string;
+}
 
 /** A decision. */
 export interface DecideParams {
@@ -887,6 +899,57 @@ export interface Stats {
   messages: number;
   /** The token usage of all their model calls. */
   tokens: TokenUsage;
+}
+
+/** A skill in a list. */
+export interface SkillSummary {
+  /** Its name. */
+  name: string;
+  /** What it is for, on one line. */
+  description: string;
+  /** Whether it is in every prompt in full. */
+  always: boolean;
+  /** Whether the server has all that it needs. */
+  available: boolean;
+  /** The programs, and as `env:NAME` the variables, that it needs and commands lack. */
+  missing?: string[];
+  /** Where it comes from. */
+  origin: SkillOrigin;
+  /** Whether no person trusts the folder that it comes from: then it is text from outside. */
+  foreign?: boolean;
+}
+
+/** Where a skill comes from. */
+export type SkillOrigin =
+  /** The person's configuration folder. */
+  | "user"
+  /** The program. */
+  | "built_in"
+  /** The workspace. */
+  | "workspace";
+
+/** A skill. */
+export interface SkillDefinition {
+  /** Its name. */
+  name: string;
+  /** What it is for, on one line. */
+  description: string;
+  /** Whether it is in every prompt in full. */
+  always: boolean;
+  /** Whether the server has all that it needs. */
+  available: boolean;
+  /** The programs, and as `env:NAME` the variables, that it needs and commands lack. */
+  missing?: string[];
+  /** Where it comes from. */
+  origin: SkillOrigin;
+  /** Whether no person trusts the folder that it comes from: then it is text from outside. */
+  foreign?: boolean;
+  /** The programs that it needs, and as `env:NAME` the variables. */
+  requires: string[];
+  /** Its whole text, with its front matter. */
+  content: string;
+  /** The SHA-256 of that, in hex. */
+  sha256: string;
 }
 
 /** The calls that wait for a decision. */

@@ -18,7 +18,8 @@ pub type ToolNames = Arc<dyn Fn() -> BTreeSet<String> + Send + Sync>;
 /// All definitions. Cheap to ask: files are looked at once a second at most.
 pub struct Catalogue {
     code: BTreeMap<String, Definition>,
-    files: Mutex<Files>,
+    /// Of each folder, the one that counts most first.
+    files: Mutex<Vec<Files>>,
     rows: Mutex<BTreeMap<String, Definition>>,
     tools: ToolNames,
     clock: Arc<dyn Clock>,
@@ -46,15 +47,15 @@ struct Definition {
 }
 
 impl Catalogue {
-    /// The catalogue of a folder, without rows.
-    pub fn new(folder: PathBuf, tools: ToolNames, clock: Arc<dyn Clock>) -> Self {
+    /// The catalogue of these folders, of which an earlier one counts more, without rows.
+    pub fn new(folders: Vec<PathBuf>, tools: ToolNames, clock: Arc<dyn Clock>) -> Self {
         let code = built_in().into_iter().map(|agent| {
             let name = agent.name.to_string();
             (name, Definition::of(agent, AgentOrigin::Code))
         });
         Self {
             code: code.collect(),
-            files: Mutex::new(Files::new(folder)),
+            files: Mutex::new(folders.into_iter().map(Files::new).collect()),
             rows: Mutex::default(),
             tools,
             clock,
@@ -81,7 +82,9 @@ impl Catalogue {
     pub fn all(&self) -> Vec<Listed> {
         let tools = (self.tools)();
         let mut all: Vec<_> = self.code.values().cloned().collect();
-        all.extend(self.refreshed().definitions().map(Definition::of_file));
+        let files = self.refreshed();
+        let files = files.iter().flat_map(Files::definitions);
+        all.extend(files.map(Definition::of_file));
         all.extend(lock(&self.rows).values().cloned());
         all.sort_by(|one, other| {
             let key = |of: &Definition| (of.agent.name.clone(), of.origin);
@@ -109,7 +112,11 @@ impl Catalogue {
     pub fn get(&self, name: &str) -> Option<Listed> {
         let definition = self.code.get(name).cloned();
         let definition = definition
-            .or_else(|| self.refreshed().find(name).map(Definition::of_file))
+            .or_else(|| {
+                let files = self.refreshed();
+                let found = files.iter().find_map(|files| files.find(name));
+                found.map(Definition::of_file)
+            })
             .or_else(|| lock(&self.rows).get(name).cloned())?;
         let updated_at = definition.updated_at;
         let entry = definition.entry(&(self.tools)());
@@ -126,9 +133,9 @@ impl Catalogue {
         tools(agent, &(self.tools)()).0
     }
 
-    fn refreshed(&self) -> MutexGuard<'_, Files> {
-        let mut files = lock(&self.files);
-        files.refresh(self.clock.now());
+    fn refreshed(&self) -> MutexGuard<'_, Vec<Files>> {
+        let (mut files, now) = (lock(&self.files), self.clock.now());
+        files.iter_mut().for_each(|files| files.refresh(now));
         files
     }
 }

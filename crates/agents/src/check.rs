@@ -10,7 +10,7 @@ use samovar_locale::quoted;
 
 /// The built-in tools, some of which this build or this workplace may lack. A definition may name
 /// them all the same: without them it is incomplete, not invalid.
-pub const KNOWN_TOOLS: [&str; 12] = [
+pub const KNOWN_TOOLS: [&str; 13] = [
     "ask_user",
     "edit_file",
     "get_current_tab",
@@ -19,6 +19,7 @@ pub const KNOWN_TOOLS: [&str; 12] = [
     "open_url",
     "post_message",
     "read_file",
+    "read_skill",
     "search_files",
     "web_fetch",
     "web_search",

@@ -44,6 +44,8 @@ pub struct Draft {
     pub workspace_id: Option<String>,
     /// The pages where it may be called; empty for every one.
     pub page_ids: Vec<String>,
+    /// The skills that it has; `None` for the usual ones.
+    pub skills: Option<Vec<String>>,
 }
 
 /// A model that was not checked yet.
@@ -77,6 +79,7 @@ impl Draft {
             approval: self.approval,
             workspace_id: self.workspace_id,
             page_ids: self.page_ids,
+            skills: self.skills.map(|names| names.into_iter().collect()),
             name,
             ..Agent::master()
         };

@@ -8,7 +8,7 @@ use samovar_locale::agent as text;
 use samovar_locale::quoted;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_saphyr::options::MergeKeyPolicy;
 use serde_saphyr::{MessageFormatter, Options, UserMessageFormatter};
 
@@ -35,6 +35,7 @@ struct FrontMatter {
     page_ids: Vec<String>,
     workspace_id: Option<String>,
     approval: Option<Approval>,
+    skills: Option<Vec<String>>,
 }
 
 fn is_on() -> bool {
@@ -67,11 +68,7 @@ struct Params {
 /// Why the file is no definition, in one sentence.
 pub fn parse(name: &str, content: &str) -> Result<(Draft, bool), String> {
     let (yaml, prompt) = split(content).ok_or_else(|| text::no_front_matter().to_owned())?;
-    let read = serde_saphyr::from_str_with_options::<Option<FrontMatter>>(yaml, options());
-    let found = read.map_err(|error| {
-        let cause = error.render_with_formatter(&Plain);
-        text::bad_front_matter(one_line(&cause))
-    })?;
+    let found = front_matter::<FrontMatter>(yaml)?;
     // Front matter without any key.
     let found = found.ok_or_else(|| text::no_front_matter().to_owned())?;
     if let Some(other) = found.name.as_deref().filter(|other| *other != name) {
@@ -88,13 +85,26 @@ pub fn parse(name: &str, content: &str) -> Result<(Draft, bool), String> {
         approval: found.approval,
         workspace_id: found.workspace_id,
         page_ids: found.page_ids,
+        skills: found.skills,
     };
     Ok((draft, found.enabled))
 }
 
+/// Reads front matter; `None` if it has no key.
+///
+/// # Errors
+/// The mistake in it, in one sentence.
+pub(crate) fn front_matter<T: DeserializeOwned>(yaml: &str) -> Result<Option<T>, String> {
+    let read = serde_saphyr::from_str_with_options::<Option<T>>(yaml, options());
+    read.map_err(|error| {
+        let cause = error.render_with_formatter(&Plain);
+        text::bad_front_matter(one_line(&cause))
+    })
+}
+
 /// The front matter with its first fence, which is YAML too and counts as a line, and what follows
 /// the second.
-fn split(content: &str) -> Option<(&str, &str)> {
+pub(crate) fn split(content: &str) -> Option<(&str, &str)> {
     let content = content.strip_prefix('\u{feff}').unwrap_or(content);
     let mut at = 0;
     for (number, line) in content.split_inclusive('\n').enumerate() {

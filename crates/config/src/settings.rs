@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::custom::CustomTool;
 use crate::defaults::Defaults;
 use crate::exec::Exec;
+use crate::guide::{Bootstrap, PromptSettings, Skills};
 use crate::modes::AgentMode;
 use crate::policy::PolicyRule;
 use crate::proxies::ProxyAddress;
@@ -52,6 +53,12 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     /// Which models may be used, and how long to wait for their servers.
     pub models: Models,
+    /// The files that say who agents are: `SOUL.md`, `USER.md` and `AGENTS.md`.
+    pub bootstrap: Bootstrap,
+    /// The skills: texts that agents read when they need them.
+    pub skills: Skills,
+    /// How a prompt is put together.
+    pub prompt: PromptSettings,
     /// How much of a session its model sees.
     pub session: Session,
     /// Where data is stored, and who may reach the server.
@@ -454,6 +461,9 @@ impl Default for Settings {
             agent_modes: BTreeMap::new(),
             providers: BTreeMap::new(),
             models: Models::default(),
+            bootstrap: Bootstrap::default(),
+            skills: Skills::default(),
+            prompt: PromptSettings::default(),
             session: Session::default(),
             server: Server::default(),
             store: Store::default(),

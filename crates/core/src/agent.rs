@@ -82,6 +82,10 @@ pub struct Agent {
     /// The pages of a client's UI where it may be called; empty for every one (SA-20).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub page_ids: Vec<String>,
+    /// The skills that it has, by name; `None` for the usual ones: all if it talks to the person,
+    /// else those that are always loaded (MD-16).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<BTreeSet<String>>,
     /// Grows with each change; 0 for one that is part of the program or a file.
     #[serde(default)]
     pub version: u64,
@@ -193,6 +197,7 @@ impl Agent {
             approval: None,
             workspace_id: None,
             page_ids: Vec::new(),
+            skills: None,
             version: 0,
         }
     }

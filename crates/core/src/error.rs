@@ -70,6 +70,8 @@ codes! {
     UnknownRule = "unknown_rule", 404;
     /// No such tool.
     UnknownTool = "unknown_tool", 404;
+    /// There is no skill of this name, or it cannot be read.
+    UnknownSkill = "unknown_skill", 404;
     /// No token of this name.
     UnknownToken = "unknown_token", 404;
     /// No room of this name has a built-in host.

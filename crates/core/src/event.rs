@@ -10,7 +10,7 @@ use crate::approval::{Answer, Asked, Grounds};
 use crate::budget::{Bill, Budget, Quote};
 use crate::error::FaultCode;
 use crate::id::{AgentPath, ApprovalId, CallId, Epoch, EventId, MessageId, Seq, TurnId};
-use crate::instructions::SystemPrompt;
+use crate::instructions::{PromptHashes, SystemPrompt};
 use crate::message::{Message, Outcome, Part, Role, Usage};
 use crate::ports::Millis;
 use crate::situation::Situation;
@@ -175,6 +175,10 @@ pub enum Kind {
         /// What the call may cost; `None` if that is unknown and no budget asks for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         quote: Option<Quote>,
+        /// What the model is told, in the first step of a turn and in each that changes it; `None`
+        /// in others, and in logs older than this field.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<PromptHashes>,
     },
     /// The output of the current attempt is void; another attempt follows.
     StepReset {

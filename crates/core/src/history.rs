@@ -382,7 +382,7 @@ pub trait History: Send + Sync {
     /// One message of any session.
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>>;
 
-    /// The first message that a turn's model wrote; `None` if there is none.
+    /// The first message that a turn's model wrote; `None` before it.
     fn answer_of<'a>(
         &'a self,
         session: &'a SessionId,

@@ -1,5 +1,6 @@
 //! What a client tells the agent of its session.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use samovar_locale as locale;
@@ -37,6 +38,15 @@ impl SystemPrompt {
         }
         Ok(Self(raw.into()))
     }
+}
+
+/// What a model is told, as short hashes: enough to see what has changed since (MD-8).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptHashes {
+    /// Of each layer of the system prompt, by its name.
+    pub layers: BTreeMap<String, String>,
+    /// Of the tools.
+    pub tools: String,
 }
 
 /// Whether a text for people and models may have the character: any but control characters, of which

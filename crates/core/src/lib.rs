@@ -65,7 +65,7 @@ pub use id::{
     AgentPath, ApprovalId, CallId, Epoch, EventId, MessageId, RuleId, Seq, SessionId, TurnId,
 };
 pub use image::Image;
-pub use instructions::SystemPrompt;
+pub use instructions::{PromptHashes, SystemPrompt};
 pub use journal::{Broken, Journal};
 pub use message::{Message, Outcome, Part, Role, Status, ToolCall, Usage};
 pub use ports::{Clock, Damages, Ids, Millis};

@@ -33,6 +33,10 @@ pub(crate) fn read(
         "list_dir" => entries(language, text, values),
         "read_file" => lines(language, path, text, values),
         "web_fetch" => page(language, args, text, values),
+        "read_skill" => {
+            let all = text.trim().lines().map(str::to_owned).collect();
+            put(values, "lines", bounded_lines(language, all));
+        }
         "search_files" => matches(language, text, values),
         "ask_user" if is_blank(text) => return Err("no_answer"),
         "ask_user" => put(values, "answer", text),

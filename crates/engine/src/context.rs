@@ -365,6 +365,27 @@ pub(crate) fn guessed(model: &str, prompt: &Prompt, known: Option<&ContextLimit>
     }
 }
 
+/// The most tokens of a system prompt where this is known of the model's window: half of it, as they
+/// are estimated.
+pub(crate) fn room_for_layers(limit: &ContextLimit) -> u64 {
+    estimated(limit.tokens / 2, limit.per_mille)
+}
+
+/// Whether a prompt is too long for the window even without the conversation.
+pub(crate) fn has_no_room(prompt: &Prompt, limit: &ContextLimit) -> bool {
+    size_of_frame(prompt) >= estimated(limit.tokens, limit.per_mille)
+}
+
+/// How many tokens a text has, about.
+pub(crate) fn tokens_of(text: &str) -> u64 {
+    in_tokens(estimate::of_text(text))
+}
+
+/// The beginning of a text that has about so many tokens, in whole characters.
+pub(crate) fn beginning_of(text: &str, tokens: u64) -> &str {
+    estimate::beginning(text, tokens.saturating_sub(FRAME) * 100)
+}
+
 /// The ratio of a server's count of a prompt to the estimate of it, where the known one is so wrong
 /// that a prompt may become too long, or uses too little of the window. It changes seldom: each change
 /// may move the beginning of the window.
@@ -399,15 +420,17 @@ pub(crate) fn size(prompt: &Prompt) -> u64 {
 
 /// The estimated size of a prompt without the conversation.
 fn size_of_frame(prompt: &Prompt) -> u64 {
-    let layers = prompt
-        .layers
-        .iter()
-        .map(|layer| estimate::of_text(&layer.text));
+    let layers = prompt.layers.iter().map(|layer| tokens_of(&layer.text));
+    layers.sum::<u64>() + size_of_tools(prompt)
+}
+
+/// The estimated size of a prompt's tools, in tokens.
+pub(crate) fn size_of_tools(prompt: &Prompt) -> u64 {
     let tools = prompt.tools.iter().map(|tool| {
         let words = estimate::of_text(&tool.name) + estimate::of_text(&tool.description);
         words + estimate::of_value(&tool.parameters)
     });
-    layers.chain(tools).map(in_tokens).sum()
+    tools.map(in_tokens).sum()
 }
 
 /// The estimated size of a message, in tokens.

@@ -486,6 +486,12 @@ fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) ->
     }
 }
 
+/// Whether the client that created the session tells this agent, too, what it tells the session's own:
+/// that agent itself, and its copies in the background.
+pub(crate) fn is_told(agent: &AgentPath) -> bool {
+    agent.depth() == 0 || agent.depth() == 1 && agent.name() == BACKGROUND
+}
+
 /// Whether an agent has a tool: its own key, or one that its list of agents brings (SA-19).
 pub(crate) fn has_tool(agent: &Agent, tool: &str) -> bool {
     match tool {

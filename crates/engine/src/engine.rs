@@ -36,6 +36,7 @@ mod fork;
 mod in_memory;
 mod reads;
 mod resume;
+mod told;
 
 use self::copies::Copies;
 pub use self::fork::{Fork, Import};

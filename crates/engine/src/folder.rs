@@ -29,14 +29,14 @@ impl Folder {
         Self(Some(Arc::new(read)))
     }
 
-    /// What it says now.
-    pub(crate) async fn read(&self) -> Option<FolderFile> {
-        let read = self.0.clone()?;
-        let read = tokio::task::spawn_blocking(move || read()).await;
-        read.unwrap_or_else(|error| {
-            tracing::error!(%error, "the folder's instructions could not be read");
-            None
-        })
+    /// What it says now. May block for a moment.
+    pub(crate) fn read(&self) -> Option<FolderFile> {
+        self.0.as_ref()?()
+    }
+
+    /// Whether it never says anything.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.0.is_none()
     }
 }
 

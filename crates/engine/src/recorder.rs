@@ -1,6 +1,7 @@
 //! Which events of the logs are decisions for the audit (TL-15). Pure.
 //!
-//! A call that only reads has no intent, and its outcome is no decision. A call that is denied, or
+//! A call that only reads has no intent, and its outcome is no decision, except of a
+//! skill. A call that is denied, or
 //! that has an intent or an approval, is recorded with its outcome.
 
 use std::collections::{HashMap, HashSet};
@@ -15,6 +16,7 @@ use samovar_core::{
 use serde_json::Value;
 
 use crate::gate;
+use crate::guide::READ_SKILL;
 
 #[cfg(test)]
 mod tests;
@@ -151,7 +153,7 @@ impl Recorder {
             tool: Some(name.clone()),
             args: is_denied.then(|| args_of(before, call)).flatten(),
             result: Some(outcome.status),
-            about: put_aside(name, outcome),
+            about: put_aside(name, outcome).or_else(|| skill(name, outcome)),
             ..made(session, event, (What::CallClosed, who, call))
         };
         match (is_recorded, is_denied) {
@@ -161,7 +163,8 @@ impl Recorder {
                 rule: configured(&outcome.text).or_else(|| self.level(turn)),
                 ..closed
             }),
-            // A command that only reads can change what is trusted where there is no mount on it.
+            // A command that only reads can change what is trusted where there is no mount on it, and a
+            // skill that was read instructs.
             (false, false) => closed.about.is_some().then_some(closed),
         }
     }
@@ -234,6 +237,13 @@ fn put_aside(tool: &str, outcome: &Outcome) -> Option<String> {
     let names = data.get(PUT_ASIDE)?.as_array()?;
     let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
     Some(format!("put aside: {}", names.join(", ")))
+}
+
+/// The skill that was read, with the hash of what it said (MD-18).
+fn skill(tool: &str, outcome: &Outcome) -> Option<String> {
+    let data = outcome.data.as_ref().filter(|_| tool == READ_SKILL)?;
+    let (name, sha256) = (data.get("name")?.as_str()?, data.get("sha256")?.as_str()?);
+    Some(format!("skill {name}: sha256 {sha256}"))
 }
 
 /// The hash of a call's arguments, if its message is among these events.

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use samovar_core::agent::MASTER;
 use samovar_core::approval::Answer;
 use samovar_core::{
-    Accepted, ApprovalId, Author, Broken, CallId, Closer, ContextLimit, Error, Kind, Message,
-    MessageId, Millis, Outcome, Prompt, ToolCall, ToolSpec,
+    Accepted, ApprovalId, Author, Broken, CallId, ContextLimit, Error, Kind, Message, MessageId,
+    Millis, Outcome, Prompt, ToolCall, ToolSpec,
 };
 
 use self::ask::AskEnd;
 use self::calls::Calls;
 use crate::context::Images;
+use crate::delegation;
 use crate::keep::About;
 use crate::log::Draft;
 use crate::parts::refusal;
 use crate::turn::Step;
-use crate::{delegation, posted};
 
 mod ask;
 mod budget;
@@ -25,7 +25,6 @@ mod calls;
 mod delegate;
 mod inbox;
 mod keep;
-pub(crate) mod layers;
 mod recovery;
 mod retry;
 mod state;
@@ -44,7 +43,15 @@ pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner, Stop};
 impl Runner {
     /// Runs the turn.
     pub(crate) async fn run(mut self) -> FinishedRun {
-        self.told.folder = self.parts.settings.folder.read().await;
+        // One that begins was told already; one that resumes looks again.
+        if self.told.layers.is_empty() {
+            let situation = self.turn.place().situation.as_deref();
+            let session = self.session_prompt.clone();
+            let told = self
+                .parts
+                .tell(&self.definition, &self.agent, session, situation);
+            self.told = told.await;
+        }
         let how = match self.drive().await {
             Ok(how) => how,
             Err(broken) => {
@@ -190,9 +197,12 @@ impl Runner {
     }
 
     fn prompt_within(&self, limit: Option<&ContextLimit>, max_tokens: u32) -> Prompt {
+        let mut aside = self.aside();
+        let layout = self.parts.settings.layout;
+        let layers = self.told.layers_within(limit, layout, &mut aside);
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
-            layers: layers::layers(&self.definition, &self.parts.settings, &self.told),
+            layers,
             tools: self.offered(),
             messages: Vec::new(),
             max_tokens,
@@ -204,43 +214,22 @@ impl Runner {
         } else {
             Images::Shown
         };
-        self.transcript.show_in(frame, limit, self.aside(), images)
+        self.transcript.show_in(frame, limit, aside, images)
     }
 
     /// What is shown before the message that began the turn. A child has tools to look at it instead.
     fn aside(&self) -> Option<String> {
-        let posted = self.turn.posted().filter(|_| self.agent.depth() == 0)?;
-        posted::as_part(posted)
+        crate::told::aside(&self.turn, &self.agent)
+    }
+
+    fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
+        self.parts.offered(&self.definition, &self.turn, &self.told)
     }
 
     /// Whether its agent has a tool in this turn.
     fn has_tool(&self, tool: &str) -> bool {
-        let for_ui = &self.parts.settings.for_ui;
-        let is_shown = || self.turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
-        delegation::has_tool(&self.definition, tool) && is_shown()
-    }
-
-    fn offered(&self) -> Arc<[Arc<ToolSpec>]> {
-        let (specs, settings) = (self.parts.toolbox.specs(), &self.parts.settings);
-        let for_people = settings.for_people.iter();
-        let for_people = for_people.filter(|_| self.turn.has_no_input());
-        let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
-        let has = |spec: &ToolSpec| self.has_tool(&spec.name) && !hidden.contains(&&spec.name);
-        let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
-        if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
-            return specs;
-        }
-        let specs = specs.iter().filter(|spec| has(spec));
-        let shown = specs.filter_map(|spec| {
-            if delegates(spec) {
-                let agents = self.parts.agents.as_ref();
-                let posted = self.turn.posted().map(AsRef::as_ref);
-                delegation::shown(spec, &self.definition, posted, agents)
-            } else {
-                Some(spec.clone())
-            }
-        });
-        shown.collect()
+        self.parts
+            .has_tool(&self.definition, &self.turn, &self.told, tool)
     }
 
     /// Ends the turn, unless it is over; whoever wants that hears of it once the end is kept.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use samovar_core::{Approval, Limits, Reminders, Resume, SystemPrompt};
 
 use crate::folder::Folder;
+use crate::guide::Guide;
 use crate::modes::AgentModes;
 use crate::policy::Policy;
 use crate::rules::RuleBook;
@@ -60,6 +61,10 @@ pub struct Settings {
     pub system_prompt: Option<SystemPrompt>,
     /// The folder that agents of sessions in the stores work in.
     pub folder: Folder,
+    /// The person's own files, which say who agents are and how they work.
+    pub guide: Guide,
+    /// Where a prompt has what changes from turn to turn (MD-23).
+    pub layout: Layout,
     /// Tools that the model is not offered: calls of them run as any other.
     pub unoffered: Vec<String>,
     /// Tools that are hidden in a turn with `no_input` ([`Bounds::no_input`](samovar_core::Bounds)).
@@ -116,6 +121,8 @@ impl Default for Settings {
             workspace_note: String::new(),
             system_prompt: None,
             folder: Folder::default(),
+            guide: Guide::default(),
+            layout: Layout::default(),
             unoffered: Vec::new(),
             for_people: Vec::new(),
             for_ui: Vec::new(),
@@ -126,6 +133,16 @@ impl Default for Settings {
             is_unattended: false,
         }
     }
+}
+
+/// Where a prompt has what changes from turn to turn (MD-23).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// In front of the new message, so that what is before it stays in the provider's cache.
+    #[default]
+    Cached,
+    /// In the system prompt, in the order of the seeds, for models without a cache.
+    Seed,
 }
 
 /// How the failures of models' servers are overcome, with a budget for each turn (AS-14).

@@ -9,7 +9,7 @@ use samovar_core::message::Reminder;
 use samovar_core::provider::PAUSED;
 use samovar_core::{
     Approval, Bill, Bounds, CallId, Closer, Effect, FinishReason, Grant, Kind, Limits, Message,
-    MessageId, Outcome, Status, ToolCall, Usage, planted,
+    MessageId, Outcome, PromptHashes, Status, ToolCall, Usage, planted,
 };
 use serde_json::Value;
 
@@ -77,6 +77,8 @@ pub struct Turn {
     grants: Vec<Grant>,
     reminded: Reminded,
     place: Place,
+    /// What its model is told, as the log says last.
+    told: Option<PromptHashes>,
     /// The model's last answer.
     answer: Option<MessageId>,
     end: Option<End>,
@@ -179,6 +181,7 @@ impl Turn {
             calls: Vec::new(),
             grants: Vec::new(),
             reminded: Reminded::default(),
+            told: None,
             place: Place::default(),
             answer: None,
             end: None,
@@ -211,8 +214,10 @@ impl Turn {
                 reserved_tokens,
                 model,
                 route,
+                told,
                 ..
             } => {
+                self.told = told.clone().or(self.told.take());
                 if *iteration != self.iteration {
                     self.void_answers = 0;
                 }
@@ -403,6 +408,7 @@ impl Turn {
             model,
             route,
             quote: None,
+            told: None,
         })
     }
 

@@ -133,6 +133,7 @@ fn settings(of_server: &Settings) -> Settings {
         limits,
         approval: Approval::Auto,
         workspace_note: NOTE.trim().to_owned(),
+        guide: of_server.guide.clone().apart(),
         ..of_server.clone()
     }
 }

@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Sessions(Sessions),
     #[command(about = help::tools(), subcommand)]
     Tools(Tools),
+    #[command(about = help::skills(), subcommand)]
+    Skills(Skills),
     #[command(about = help::turns(), subcommand)]
     Turns(Turns),
     #[command(about = help::approvals(), subcommand)]
@@ -280,6 +282,28 @@ pub(crate) enum Tools {
     Remove {
         #[arg(help = help::tool_name())]
         name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// `samovar skills`.
+#[derive(Subcommand)]
+pub(crate) enum Skills {
+    #[command(about = help::skills_list(), alias = "ls")]
+    List {
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::skills_show())]
+    Show {
+        #[arg(help = help::skill_name())]
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::skills_path())]
+    Path {
         #[command(flatten)]
         common: Common,
     },

@@ -441,6 +441,7 @@ fn set_up(resolved: &Resolved) -> ProviderConfig {
 /// Keeps tools away from what the person trusts: an agent that could write there would trust itself.
 fn protect(config: &mut Config, resolved: &Resolved, sources: &Sources, owner: Option<Owner>) {
     let folders = &resolved.folders;
+    config.guide.own.clone_from(&folders.config);
     let own = [&folders.config, &folders.state, &folders.data];
     config.private = own.into_iter().flatten().cloned().collect();
     let beside = [sources.here.join("data"), config.workspace.join("data")];

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use samovar_config::{Candidate, Explained, FolderTrust, Located, State, TrustState, schema};
 use samovar_locale as text;
-use samovar_server::{Config as ServerConfig, told_instructions};
+use samovar_server::{Config as ServerConfig, layer_sources, told_instructions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -47,8 +47,23 @@ fn show(who: &ModelArgs, common: &Common) -> Result<(), Failure> {
                 key.origin.to_string(),
             ]
         };
-        table(&keys.iter().map(row).collect::<Vec<_>>())
+        let keys = table(&keys.iter().map(row).collect::<Vec<_>>());
+        keys + &found.as_ref().map(layers).unwrap_or_default()
     })
+}
+
+/// Which file each of the person's layers is, a line each.
+fn layers(found: &Setup) -> String {
+    let (sources, _) = layer_sources(&found.config);
+    let rows = sources.iter().map(|source| {
+        let file = source.file.as_ref().map(|file| file.display().to_string());
+        let built_in = || match source.name {
+            "USER.md" => text::config::layer_none().to_owned(),
+            _ => text::config::layer_built_in().to_owned(),
+        };
+        vec![source.name.to_owned(), file.unwrap_or_else(built_in)]
+    });
+    format!("\n{}", table(&rows.collect::<Vec<_>>()))
 }
 
 fn explain(key: Option<&str>, who: &ModelArgs, common: &Common) -> Result<(), Failure> {

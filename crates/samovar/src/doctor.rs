@@ -20,7 +20,9 @@ use std::io;
 
 use samovar_descriptors::LEAST;
 use samovar_locale::doctor as text;
-use samovar_server::{Home, UnreadReason, told_instructions, unread_instructions};
+use samovar_server::{
+    Home, UnreadReason, layer_sources, skill_folders, told_instructions, unread_instructions,
+};
 use serde_json::json;
 
 use crate::args::{self, DirArgs};
@@ -101,6 +103,8 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.push(workspace(found));
     findings.push(trust(found));
     findings.extend(instructions(found));
+    findings.extend(texts(found));
+    findings.extend(skills(found));
     findings.extend(hooks::examine(found).await);
     findings.extend(hooks::closed(found));
     findings.push(hooks::search(found));
@@ -244,6 +248,39 @@ fn instructions(found: &Setup) -> impl Iterator<Item = Finding> {
     })
 }
 
+/// Which of the person's files agents are told of, and which cannot be used.
+fn texts(found: &Setup) -> Vec<Finding> {
+    let (sources, problems) = layer_sources(&found.config);
+    let reason = text::texts_why();
+    let files = sources.iter().filter_map(|source| source.file.as_ref());
+    let files: Vec<_> = files.map(|file| file.display().to_string()).collect();
+    let told = if files.is_empty() {
+        Finding::good("texts", text::texts_built_in().to_owned(), reason)
+    } else {
+        Finding::good("texts", text::texts(files.join(", ")), reason)
+    };
+    let broken = problems.into_iter().map(|why| {
+        let why = Finding::bad("texts", Exit::Configuration, why, reason);
+        why.with_command("samovar config show")
+    });
+    [told].into_iter().chain(broken).collect()
+}
+
+/// The skills, and those that agents cannot read.
+fn skills(found: &Setup) -> Vec<Finding> {
+    let skills = skill_folders(&found.config);
+    let reason = text::skills_why();
+    let folders = skills.folders.iter().map(|it| it.display().to_string());
+    let folders = folders.collect::<Vec<_>>().join(", ");
+    let fact = text::skills(skills.count as u64, folders);
+    let broken = skills.problems.into_iter().map(|why| {
+        let why = Finding::absent("skills", why, reason);
+        why.with_command("samovar skills list")
+    });
+    let good = Finding::good("skills", fact, reason);
+    [good].into_iter().chain(broken).collect()
+}
+
 fn descriptors(found: &Setup) -> Finding {
     let budget = found.config.budget();
     if !budget.is_enough() {
@@ -281,6 +318,8 @@ fn name(what: &str) -> &'static str {
         "fallback" => text::what_fallback(),
         "history" => text::what_history(),
         "instructions" => text::what_instructions(),
+        "texts" => text::what_texts(),
+        "skills" => text::what_skills(),
         "search" => text::what_search(),
         "local" => text::what_local(),
         "key" => text::what_key(),

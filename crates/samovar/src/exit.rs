@@ -155,6 +155,7 @@ impl From<Error> for Failure {
             | Code::UnknownRule
             | Code::ApprovalDecided
             | Code::UnknownTool
+            | Code::UnknownSkill
             | Code::UnknownToken
             | Code::UnknownRoom
             | Code::UnknownAgent

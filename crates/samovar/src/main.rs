@@ -58,6 +58,7 @@ mod run;
 mod screen;
 mod serve;
 mod sessions;
+mod skills;
 mod spinner;
 mod stop;
 mod stores;
@@ -142,6 +143,7 @@ fn may_run_tools(command: Option<&Command>) -> bool {
             | Command::Serve(_)
             | Command::Sessions(_)
             | Command::Tools(_)
+            | Command::Skills(_)
             | Command::Turns(_)
             | Command::Approvals(_)
             | Command::Audit(_)
@@ -174,8 +176,9 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::ChatGlobal(command)) => chat_global::chat_global(command).await,
         Some(Command::Relay(command)) => Box::pin(relay::relay(command)).await,
         Some(Command::Serve(args)) => Box::pin(serve::serve(args)).await,
-        Some(Command::Sessions(command)) => sessions::sessions(command).await,
+        Some(Command::Sessions(command)) => Box::pin(sessions::sessions(command)).await,
         Some(Command::Tools(command)) => tools::tools(command).await,
+        Some(Command::Skills(command)) => skills::skills(command).await,
         Some(Command::Turns(command)) => turns::turns(command).await,
         Some(Command::Approvals(command)) => approvals::approvals(command).await,
         Some(Command::Agents(command)) => Box::pin(agents::agents(command)).await,

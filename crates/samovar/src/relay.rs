@@ -46,7 +46,7 @@ pub(crate) async fn relay(command: Relay) -> Result<Exit, Failure> {
             let params = json!({ "toolName": tool, "params": params });
             act(&common, &room.name, "do", &params).await
         }
-        Relay::Logs(logs) => logs::logs(logs).await,
+        Relay::Logs(logs) => Box::pin(logs::logs(logs)).await,
         Relay::Replay { file, machine } => replay::replay(&file, machine.format()),
     }
 }

@@ -1,5 +1,6 @@
 //! `samovar sessions`: what was said, and where.
 
+pub(crate) mod context;
 mod export;
 pub(crate) mod find;
 pub(crate) mod fork;
@@ -15,6 +16,7 @@ use samovar_core::Code;
 use samovar_locale as text;
 use samovar_server::Config;
 use samovar_wire::agent::{AgentMessage, CancelResult, MessagePart, SessionInfo};
+use samovar_wire::api::ContextInfo;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -41,6 +43,15 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
         Sessions::Resume(args) => return run::resume(args).await,
         Sessions::Cancel { id, common } => cancel(&id, &common).await,
         Sessions::Undo { id, files, common } => undo::undo(&id, files, &common).await,
+        Sessions::Context { id, turn, common } => {
+            let told = async |client: &Client| {
+                let id = find::session(client, &id, Precision::Part).await?.id;
+                let path = context::path(id.as_str(), turn.as_deref());
+                client.get::<ContextInfo>(&path).await
+            };
+            let told = look(&common, told).await?;
+            output::one(common.machine.format(), "context", &told, context::shown)
+        }
         Sessions::Fork(args) => fork::fork(&args).await,
         Sessions::Export { id, places, .. } => export::export(id.as_deref(), &places).await,
         Sessions::Import { file, common } => export::import(&file, &common).await,

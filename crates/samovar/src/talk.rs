@@ -183,6 +183,15 @@ impl Talk {
         self.way.ask(Repeat::Harmless, asked).await
     }
 
+    /// Reads what is at a path of the server.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
+        let asked = async |client: &Client| client.get(path).await;
+        self.way.ask(Repeat::Harmless, asked).await
+    }
+
     /// The session that was typed: its id, its title, or a part of its id.
     ///
     /// # Errors
@@ -209,15 +218,6 @@ impl Talk {
     /// As [`Talk::ask`].
     pub(crate) async fn models(&mut self) -> Result<ModelsAnswer, Failure> {
         self.get("/api/models?probe=true").await
-    }
-
-    /// Reads from a route that may be read twice.
-    ///
-    /// # Errors
-    /// As [`Talk::ask`].
-    pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
-        let asked = async |client: &Client| client.get(path).await;
-        self.way.ask(Repeat::Harmless, asked).await
     }
 
     /// Says something, and shows the turn until it ends. One that is asked to stop, that is not over

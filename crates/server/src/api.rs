@@ -23,9 +23,11 @@ mod approvals;
 pub(crate) mod audit;
 pub(crate) mod backup;
 mod blobs;
+mod context;
 mod exports;
 mod feeds;
 mod search;
+mod skills;
 mod state;
 mod tools;
 mod turns;
@@ -41,6 +43,7 @@ use self::state::{Call, Endpoint};
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let mut routes = tools::routes();
+    routes.extend(skills::routes());
     routes.extend(turns::routes());
     routes.extend(search::routes());
     routes.extend(agents::routes());
@@ -49,6 +52,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend(blobs::routes());
     routes.extend(exports::routes());
     routes.extend(feeds::routes());
+    routes.extend(context::routes());
     routes.extend([
         Endpoint::showing(
             at("server"),

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_config::FolderTrust;
+use samovar_config::{FolderTrust, PromptLayout};
 use samovar_core::{Effect, SystemPrompt, Toolset};
 use samovar_descriptors::Budget;
 use samovar_egress::Range;
 #[cfg(feature = "plant")]
 use samovar_engine::Ports;
-use samovar_engine::{AgentModes, Retry, Settings};
+use samovar_engine::{AgentModes, Layout, Retry, Settings};
 use samovar_locale as locale;
 use samovar_providers::{ProviderConfig, Registry};
 use samovar_relay::RelayConfig;
@@ -62,6 +62,8 @@ pub struct Config {
     pub private: Vec<PathBuf>,
     /// Files that file tools may read and not change, besides those of the workspace.
     pub guarded: Vec<PathBuf>,
+    /// Where the person's own files for agents are.
+    pub guide: Box<GuideConfig>,
     /// How much is kept of what tools change in files, so that it can be taken back.
     pub undo: UndoBounds,
     /// The owner whose mark the data directory gets, so that later starts need not name it; `None`
@@ -126,6 +128,19 @@ pub struct Config {
     /// Lays planted faults over the ports of the engine.
     #[cfg(feature = "plant")]
     pub planted: fn(Ports) -> Ports,
+}
+
+/// Where the person's own files for agents are, and their skills.
+#[derive(Clone, Debug, Default)]
+pub struct GuideConfig {
+    /// The person's configuration folder: its `SOUL.md`, `USER.md`, `AGENTS.md`, `agents` and `skills`.
+    pub own: Option<PathBuf>,
+    /// A folder whose files are used before those.
+    pub bootstrap: Option<PathBuf>,
+    /// The folder with the workspace's skills; `None` for `skills` in the workspace.
+    pub skills: Option<PathBuf>,
+    /// The names of the skills that are in every prompt in full.
+    pub always_load: Vec<String>,
 }
 
 /// How commands run.
@@ -212,6 +227,12 @@ impl Config {
             },
             private: Vec::new(),
             guarded: Vec::new(),
+            guide: Box::new(GuideConfig {
+                own: None,
+                bootstrap: set.bootstrap.dir.clone(),
+                skills: set.skills.dir.clone(),
+                always_load: set.skills.always_load.clone(),
+            }),
             undo: UndoBounds {
                 max_bytes: u64::from(set.tools.undo_mib) << 20,
                 max_age: Duration::from_hours(u64::from(set.tools.undo_days) * 24),
@@ -278,6 +299,10 @@ fn of_engine(set: &samovar_config::Settings) -> Settings {
         retention: set.stream.retention,
         resume: set.recovery.resume,
         system_prompt: prompt,
+        layout: match set.prompt.layout {
+            PromptLayout::Cached => Layout::Cached,
+            PromptLayout::Seed => Layout::Seed,
+        },
         agent_modes: AgentModes::new(of_client),
         approval_expiry: set.tools.approval_expiry,
         ..usual

@@ -1,6 +1,6 @@
 //! The definitions of agents: the catalogue, and the rows that clients change in it (SA-4).
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use samovar_agents::{Catalogue, Draft, FOLDER, Listed};
@@ -25,9 +25,9 @@ pub(crate) struct Definitions {
 }
 
 impl Definitions {
-    /// Reads the rows. Those that cannot be read are left out: a server without them still serves.
+    /// Reads the rows; files are in `agents` of each of these folders. Those that cannot be read are left out: a server without them still serves.
     pub(crate) async fn open(
-        data_dir: &Path,
+        folders: Vec<PathBuf>,
         rows: Arc<dyn AgentRows>,
         toolbox: Arc<Toolbox>,
     ) -> Arc<Self> {
@@ -35,8 +35,8 @@ impl Definitions {
             let specs = toolbox.specs();
             specs.iter().map(|spec| spec.name.clone()).collect()
         };
-        let folder = data_dir.join(FOLDER);
-        let catalogue = Catalogue::new(folder, Arc::new(tools), Arc::new(SystemClock));
+        let folders = folders.into_iter().map(|folder| folder.join(FOLDER));
+        let catalogue = Catalogue::new(folders.collect(), Arc::new(tools), Arc::new(SystemClock));
         match rows.list().await {
             Ok(all) => catalogue.set_rows(all),
             Err(broken) => tracing::error!(%broken, "the agents that clients made cannot be read"),

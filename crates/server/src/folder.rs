@@ -53,7 +53,9 @@ pub(crate) fn protected(config: &Config) -> Protected {
     // Before the first start there is no data directory: only `doctor` asks then.
     let private = config.private.iter().chain([&config.data_dir]);
     let private = private.filter(|folder| folder.is_dir() || !folder.exists());
-    let guarded = config.guarded.iter().chain(&config.private).cloned();
+    let texts = [&config.guide.bootstrap, &config.guide.skills];
+    let guarded = config.guarded.iter().chain(&config.private);
+    let guarded = guarded.chain(texts.into_iter().flatten()).cloned();
     let names = TRUSTED_NAMES.map(PathBuf::from).into_iter();
     Protected {
         hidden: private.cloned().collect(),
@@ -212,7 +214,7 @@ fn read(jail: &Jail, name: &'static str) -> Result<Option<FolderFile>, UnreadIns
 }
 
 /// The bytes as text; of a file that was cut, without the character that the cut divides.
-fn whole_text(bytes: Vec<u8>, is_cut: bool) -> Option<String> {
+pub(crate) fn whole_text(bytes: Vec<u8>, is_cut: bool) -> Option<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
         Err(error) => {

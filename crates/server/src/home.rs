@@ -36,6 +36,8 @@ use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
 use crate::failures::Failures;
 use crate::folder;
+use crate::guide::Guide;
+use crate::guide::tool::read_skill;
 use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
@@ -131,6 +133,7 @@ impl Opening {
             tokens: Arc::new(tokens),
             tools: Arc::new(tools),
             definitions: OnceLock::new(),
+            guide: OnceLock::new(),
             reports: Arc::new(Reports::open(&kept_in)),
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
@@ -200,7 +203,9 @@ impl Opening {
         let stores = Arc::new(samovar_stores::open(options).await?);
         failpoint!("boot.stores.after");
         let rows = stores.agents.clone();
-        let definitions = Definitions::open(&config.data_dir, rows, toolbox.clone()).await;
+        let own = config.guide.own.iter();
+        let folders = [&config.data_dir].into_iter().chain(own).cloned().collect();
+        let definitions = Definitions::open(folders, rows, toolbox.clone()).await;
         let ports = Ports {
             journal: stores.journal.clone(),
             history: stores.history.clone(),
@@ -264,7 +269,13 @@ fn furnish(
     config.settings.asking_at_once = config.settings.asking_at_once.min(asking);
     let workspace = Arc::new(shell::workspace(config, Some(files))?);
     config.settings.folder = folder::instructions(workspace.jail().clone(), config.trust.clone());
+    let guide = Guide::new(config);
+    let telling = guide.clone();
+    config.settings.guide = samovar_engine::Guide::new(move |audience| telling.tell(audience));
     let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
+    let reading = toolbox.add_built_in(&read_skill(guide.clone()));
+    reading.map_err(OpenError::Tools)?;
+    shared.api.guide.get_or_init(|| guide);
     let of_chat = toolbox.add_built_in(&shared.chatting.tools());
     of_chat.map_err(OpenError::Tools)?;
     let furnished = shared.api.tools.furnish(&toolbox, &config.tools);

@@ -360,6 +360,7 @@ async fn messages(call: Call, params: UiMessagesParams) -> Result<Vec<Value>, Er
     let turns = TurnQuery {
         session: Some(session.clone()),
         limit: u32::MAX,
+        unfinished: false,
         among: among.into_iter().collect(),
     };
     let asked = engine.open_calls().await?.into_iter();

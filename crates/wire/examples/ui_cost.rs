@@ -70,6 +70,7 @@ impl Log {
             model: None,
             route: None,
             quote: None,
+            told: None,
         };
         self.add(turn, agent, step);
     }

@@ -15,8 +15,9 @@ mod snapshot;
 mod waiting;
 
 pub use answer::{
-    CancelResult, ErrorBody, ForkedFrom, PaginatedResult, SendMessageResult, SessionInfo, Stats,
-    TokenUsage, ToolDefinition, UndoResult, Waits,
+    CancelResult, ErrorBody, ForkedFrom, PaginatedResult, SendMessageResult, SessionInfo,
+    SkillDefinition, SkillOrigin, SkillSummary, Stats, TokenUsage, ToolDefinition, UndoResult,
+    Waits,
 };
 pub use append::{
     AppendMessageParams, AppendedCall, AppendedMessage, CountedTokens, UpdateTokenUsageParams,
@@ -36,8 +37,8 @@ pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub(crate) use request::MAX_MESSAGES;
 pub use request::{
     CancelParams, CreateSessionParams, DeleteSessionParams, ForkSessionParams, GetMessagesParams,
-    NoParams, PaginationParams, ResumeParams, SendMessageParams, SessionParams, StreamParams,
-    UndoParams, UpdateSessionParams, Within,
+    GetSkillParams, NoParams, PaginationParams, ResumeParams, SendMessageParams, SessionParams,
+    StreamParams, UndoParams, UpdateSessionParams, Within,
 };
 pub use snapshot::{ResetEvent, ResumedEvent, Snapshot, SnapshotChild, SnapshotFold, TurnState};
 pub use waiting::{Awaited, Waiting};

@@ -6,6 +6,7 @@ mod agent;
 mod approval;
 mod audit;
 mod blob;
+mod context;
 mod damage;
 mod feed;
 mod model;
@@ -29,6 +30,7 @@ pub use audit::{
     AuditHead, AuditPage, AuditParams, AuditProblem, AuditRecord, AuditVerdict, AuditVerifyParams,
 };
 pub use blob::BlobParams;
+pub use context::{ContextInfo, ContextLayer, ContextMessages, ContextParams};
 pub use damage::{BackupParams, BackupState, DamageList};
 pub use feed::{FeedEncoder, FeedItem, FeedParams, FeedReset, ServerSnapshot, SessionSnapshot};
 pub use model::{

@@ -211,7 +211,7 @@ impl Counts {
         self.chat.add(&chat);
         self.approvals.add(&approvals);
         self.relay.add(&relay);
-        let sums = [
+        for (sum, more) in [
             (&mut self.random_kills, random_kills),
             (&mut self.stopped, stopped),
             (&mut self.rejected, rejected),
@@ -234,8 +234,9 @@ impl Counts {
             (&mut self.resumed, resumed),
             (&mut self.frames, frames),
             (&mut self.orphans, orphans),
-        ];
-        sums.into_iter().for_each(|(sum, more)| *sum += more);
+        ] {
+            *sum += more;
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::stage::Stage;
 /// How long a page rests that finds no answer, or a session that is busy.
 const REST: Duration = Duration::from_millis(10);
 
-/// Reads what happens in one session for as long as it is let.
+/// Reads what happens in one session, until it is stopped.
 pub(crate) struct Page {
     pub(crate) stage: Arc<Stage>,
     pub(crate) session: String,

@@ -38,9 +38,10 @@ fn catalogue(folder: &TempDir) -> (Catalogue, Arc<Mutex<BTreeSet<String>>>) {
     let tools = Arc::new(Mutex::new(BTreeSet::from(["read_file".to_owned()])));
     let shown = tools.clone();
     let names: ToolNames = Arc::new(move || lock(&shown).clone());
-    let folder = folder.path().to_owned();
+    // The data directory's, and the person's own.
+    let folders = [folder.path().to_owned(), folder.path().join("own")];
     (
-        Catalogue::new(folder, names, Arc::new(Ticking::default())),
+        Catalogue::new(folders.to_vec(), names, Arc::new(Ticking::default())),
         tools,
     )
 }
@@ -50,6 +51,42 @@ fn names(entries: &[AgentEntry]) -> Vec<String> {
         .iter()
         .map(|entry| entry.agent.name.to_string())
         .collect()
+}
+
+// proves MD-6, SA-2
+#[test]
+fn a_file_of_the_persons_own_folder_counts_after_that_of_the_data_directory() {
+    let folder = TempDir::new().unwrap();
+    let (catalogue, _) = catalogue(&folder);
+    std::fs::create_dir(folder.path().join("own")).unwrap();
+    for (name, prompt) in [
+        ("own/both", "Own."),
+        ("own/mine", "Mine."),
+        ("both", "Data."),
+    ] {
+        let text = format!("---\nskills: [deploy]\n---\n{prompt}");
+        std::fs::write(folder.path().join(format!("{name}.md")), text).unwrap();
+    }
+
+    let found = |name: &str| {
+        catalogue
+            .get(name)
+            .unwrap()
+            .entry
+            .agent
+            .system_prompt
+            .clone()
+    };
+    assert_eq!(
+        (found("both").as_str(), found("mine").as_str()),
+        ("Data.", "Mine.")
+    );
+    let all = catalogue.all().into_iter().map(|listed| listed.entry);
+    let both: Vec<_> = all
+        .filter(|entry| entry.agent.name.as_str() == "both")
+        .collect();
+    assert_eq!(both.len(), 2);
+    assert!(both[0].invalid.is_none() && both[1].invalid.is_some());
 }
 
 // proves SA-2

@@ -12,6 +12,7 @@ maxDepth: 2
 maxSteps: 20
 enabled: false
 pageIds: [home]
+skills: [deploy]
 workspaceId: w1
 approval: read-only
 ---
@@ -44,6 +45,7 @@ fn a_file_says_everything_that_a_definition_has() {
         approval: Some(Approval::ReadOnly),
         workspace_id: Some("w1".to_owned()),
         page_ids: words(&["home"]),
+        skills: Some(words(&["deploy"])),
     };
     // The display name needs quotes in YAML, because of its colon.
     let full = FULL.replace("The \"tester\": careful", "'The \"tester\": careful'");

@@ -34,6 +34,7 @@ fn only_these_keys_count_in_a_file_that_nobody_trusts() {
             "defaults.max_tokens",
             "defaults.temperature",
             "defaults.max_iterations",
+            "prompt.layout",
             "session.max_history_messages",
             "stream.retention",
         ]

@@ -164,6 +164,7 @@ impl Tree {
                     prompt_tokens: Some(prompt),
                     price: Some(PRICE),
                 }),
+                told: None,
             },
         );
     }
@@ -376,6 +377,7 @@ fn a_call_that_no_provider_counted_is_estimated_and_one_that_was_refused_costs_n
             prompt_tokens: Some(100),
             price: Some(PRICE),
         }),
+        told: None,
     };
     let hold = Hold::of(&step).unwrap();
     let reset = |code| Kind::StepReset {

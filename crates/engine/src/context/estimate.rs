@@ -49,6 +49,16 @@ pub(super) fn of_text(text: &str) -> u64 {
         .sum()
 }
 
+/// The longest beginning of a text, in whole characters, that has no more hundredths of a token.
+pub(super) fn beginning(text: &str, most: u64) -> &str {
+    let mut sum = 0;
+    let end = text.bytes().position(|byte| {
+        sum += u64::from(WEIGHTS[usize::from(byte)]);
+        sum > most
+    });
+    &text[..text.floor_char_boundary(end.unwrap_or(text.len()))]
+}
+
 /// A value as JSON text, in hundredths of a token.
 pub(super) fn of_value(value: &Value) -> u64 {
     match value {

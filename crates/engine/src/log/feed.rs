@@ -241,9 +241,7 @@ mod tests {
         assert_eq!(ids(&events), ["7.1", "7.2", "7.3"]);
         assert_eq!(events[2].session.as_str(), "b");
 
-        let waits = tokio::spawn(async move { next(&mut reader).await });
-        take(&feed, "a", &["4"]);
-        let events = waits.await.unwrap();
+        let (events, ()) = tokio::join!(next(&mut reader), async { take(&feed, "a", &["4"]) });
         assert_eq!(ids(&events), ["7.4"]);
     }
 

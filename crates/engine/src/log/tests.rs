@@ -90,6 +90,7 @@ fn durable() -> Draft {
         model: None,
         route: None,
         quote: None,
+        told: None,
     })
 }
 

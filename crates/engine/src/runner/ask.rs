@@ -4,7 +4,8 @@ use futures_util::StreamExt;
 use samovar_core::error::FaultCode;
 use samovar_core::provider::is_refusal;
 use samovar_core::{
-    Author, Broken, BudgetLimit, FinishReason, Kind, MessageId, ProviderEvent, failpoint,
+    Author, Broken, BudgetLimit, ContextLimit, FinishReason, Kind, MessageId, Prompt,
+    ProviderEvent, failpoint,
 };
 use samovar_locale as locale;
 use tokio::sync::OwnedSemaphorePermit;
@@ -14,8 +15,8 @@ use super::inbox::{Input, refuse_call, refuse_decision};
 use super::retry::Failure;
 use super::state::Runner;
 use crate::answer::{self, Answer, Ending};
-use crate::context;
 use crate::log::Draft;
+use crate::{context, layers};
 
 /// How asking ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,8 +160,12 @@ impl Runner {
 
     async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
         let mut prompt = self.prompt(max_tokens);
+        let limit = self.transcript.limit(&self.model.name);
+        let is_known = limit.is_some();
+        if let Some(failure) = too_long(&prompt, limit) {
+            return Ok(ReadEnd::Failed(failure));
+        }
         self.parts.read_images(&mut prompt).await?;
-        let is_known = self.transcript.limit(&self.model.name).is_some();
         self.asked = is_known.then(|| context::size(&prompt));
         let mut stream = self.model.provider.stream(prompt);
         let mut late = std::pin::pin!(self.out_of_time());
@@ -296,4 +301,18 @@ impl Runner {
         }
         Ok(None)
     }
+}
+
+/// Why a prompt is not sent: even without the conversation it is longer than the model's window.
+fn too_long(prompt: &Prompt, limit: Option<&ContextLimit>) -> Option<Failure> {
+    let limit = limit.filter(|limit| context::has_no_room(prompt, limit))?;
+    let (name, tokens) = layers::largest(&prompt.layers)?;
+    Some(Failure {
+        code: FaultCode::ContextFull,
+        message: locale::turn::prompt_too_long(limit.tokens, name, tokens),
+        retry_after: None,
+        usage: None,
+        context: None,
+        is_final: true,
+    })
 }

@@ -67,10 +67,13 @@ impl Runner {
             model,
             route,
             quote,
+            told,
         } = &mut started
         else {
             return Ok(started);
         };
+        let hashes = self.told.hashes(&self.offered());
+        *told = (self.turn.told() != Some(&hashes)).then_some(hashes);
         let name = route.as_deref().or(model.as_deref());
         let price = self.parts.models.price(name.unwrap_or(self.turn.route()));
         let Some(purse) = &self.purse else {

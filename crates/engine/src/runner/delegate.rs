@@ -15,6 +15,7 @@ use crate::delegation::{self, Caller, Order, Refusal};
 use crate::gate;
 use crate::log::Draft;
 use crate::posted::Filling;
+use crate::told::Told;
 use crate::turn::Place;
 
 impl Runner {
@@ -77,15 +78,19 @@ impl Runner {
         let purse = self.purse_of(&turn_id, budget, is_background);
         let approval = definition.approval.unwrap_or(Approval::Auto);
         let approval = approval.max(self.turn.approval(self.parts.settings.approval));
+        let told = self.tell_child(&definition, &agent, situation.as_deref());
+        let told = told.await;
+        let definition = Arc::new(definition);
         let place = Place {
             parent_call: Some(call.id.clone()),
             is_background,
-            definition: Some(Arc::new(definition)),
+            definition: Some(definition.clone()),
             situation: situation.clone(),
         };
-        let (kinds, turn) = self
-            .parts
-            .begin_as(&model, bounds, approval, place, purse.as_ref());
+        let (mut kinds, mut turn) =
+            self.parts
+                .begin_as(&model, bounds, approval, place, purse.as_ref());
+        self.parts.mark(&definition, &told, &mut kinds, &mut turn);
         let tainted = self.session.taint.is_tainted();
         self.note(begun(call, spec, (grounds, tainted), &turn_id));
         let first = Kind::begun_by(Message::clone(&said), situation);
@@ -107,7 +112,20 @@ impl Runner {
             said,
             slot,
             purse,
+            told,
         })
+    }
+
+    /// Reads what a child is told.
+    fn tell_child(
+        &self,
+        definition: &Agent,
+        agent: &AgentPath,
+        situation: Option<&Situation>,
+    ) -> impl Future<Output = Told> {
+        let session = self.session_prompt.clone();
+        let session = session.filter(|_| delegation::is_told(agent));
+        self.parts.tell(definition, agent, session, situation)
     }
 
     /// Notes the first facts of a child: its message, then its start.

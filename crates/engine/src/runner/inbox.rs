@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::budget::Purse;
 use crate::slots::Slot;
+use crate::told::Told;
 use crate::turn::Turn;
 
 /// What reaches a turn while it runs.
@@ -84,6 +85,8 @@ pub(crate) struct Newborn {
     pub(crate) slot: Slot,
     /// The account that it draws from.
     pub(crate) purse: Option<Purse>,
+    /// What its agent is told.
+    pub(crate) told: Told,
 }
 
 /// Tells the sender of a command; one that went away does not need to hear it.

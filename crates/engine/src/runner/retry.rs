@@ -207,6 +207,7 @@ impl Runner {
                 route: model.route_beside(&model.name),
                 model: Some(model.name),
                 quote: None,
+                told: None,
             };
             self.begin_step(started).await?;
         }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, TurnId};
+use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, SystemPrompt, TurnId};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::inbox::{FromTurn, Input, Reply};
-use super::layers::Told;
 use super::retry::RetryTime;
 use crate::budget::Purse;
 use crate::context::Transcript;
@@ -16,6 +15,7 @@ use crate::memory::Held;
 use crate::parts::Parts;
 use crate::queue::{Queue, Queued};
 use crate::recovered::OpenDecision;
+use crate::told::Told;
 use crate::turn::Turn;
 
 /// The end of a run, with what the session's mailbox needs back.
@@ -53,7 +53,9 @@ pub(crate) struct Runner {
     pub(crate) agent: AgentPath,
     /// What its agent may do.
     pub(crate) definition: Arc<Agent>,
-    /// What its agent is told besides its own prompt.
+    /// What the client that created the session tells this agent.
+    pub(crate) session_prompt: Option<SystemPrompt>,
+    /// What its agent is told.
     pub(crate) told: Told,
     /// The message with the call that a child answers.
     pub(crate) parent: Option<MessageId>,

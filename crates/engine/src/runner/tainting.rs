@@ -7,7 +7,7 @@ use crate::keep::{is_taint, tainted};
 
 impl Runner {
     /// A turn begins: its prompt may hold what the person has open, which comes from outside, and what
-    /// the folder tells agents, which does until a person trusts it.
+    /// the files of the folder tell agents, which does until a person trusts them.
     pub(super) fn taint_by_prompt(&mut self) {
         if self.agent.depth() == 0 {
             self.session.taint.begin_turn();
@@ -15,10 +15,7 @@ impl Runner {
         let posted = self.turn.posted();
         let has_tabs =
             |posted: &PostedContext| posted.active_tab.is_some() || !posted.tabs.is_empty();
-        let folder = self.told.folder.as_ref();
-        if posted.is_some_and(|posted| has_tabs(posted))
-            || folder.is_some_and(|file| file.is_foreign)
-        {
+        if posted.is_some_and(|posted| has_tabs(posted)) || self.told.is_foreign {
             self.taint();
         }
     }

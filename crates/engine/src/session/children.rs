@@ -88,6 +88,7 @@ impl Mailbox {
             said,
             slot,
             purse,
+            told,
         } = newborn;
         let is_awaited = !turn.place().is_background;
         let is_stopped = !open.closing.is_empty()
@@ -100,7 +101,7 @@ impl Mailbox {
         let max = self.parts.settings.max_history_messages;
         live.transcript.begin_turn(said, max);
         live.slot = Some(slot);
-        live.purse = purse;
+        (live.purse, live.told) = (purse, told);
         self.spawn_runner(turn_id.clone(), live, turn, model, None);
         if is_stopped {
             self.stop_unasked(turn_id).await;

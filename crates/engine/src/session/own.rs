@@ -12,11 +12,11 @@ use samovar_locale as locale;
 use serde_json::json;
 
 use super::{Mailbox, OpenSession};
-use crate::delegation;
 use crate::keep::Session;
 use crate::log::{Draft, MASTER};
 use crate::parts::{Parts, refusal};
 use crate::posted::Filling;
+use crate::told::Told;
 use crate::turn::{Place, Turn};
 
 impl Mailbox {
@@ -154,24 +154,31 @@ impl Parts {
 
     /// The first facts of a turn of the session's own agent, and the turn that knows them: they share
     /// the commit of whatever started it (DU-4).
-    pub(super) fn begin(
+    pub(super) async fn begin(
         &self,
+        open: &OpenSession,
         model: &Model,
         asked: Bounds,
         agent: &Arc<Agent>,
         situation: Option<Arc<Situation>>,
-    ) -> (Vec<Kind>, Turn) {
+    ) -> (Vec<Kind>, Turn, Told) {
         let bounds = Bounds {
             approval: asked.approval.map(|level| agent.within_ceiling(level)),
             ..asked
         };
         let approval = agent.within_ceiling(self.settings.approval);
+        let definition = self.definition_of(agent, situation.as_deref());
+        let told_as = definition.clone().unwrap_or_else(|| agent.clone());
+        let (own, prompt) = (open.session.log.own(), open.system_prompt.clone());
+        let told = self.tell(&told_as, own, prompt, situation.as_deref()).await;
         let place = Place {
-            definition: self.definition_of(agent, situation.as_deref()),
+            definition,
             situation,
             ..Place::default()
         };
-        self.begin_as(model, bounds, approval, place, None)
+        let (mut kinds, mut turn) = self.begin_as(model, bounds, approval, place, None);
+        self.mark(&told_as, &told, &mut kinds, &mut turn);
+        (kinds, turn, told)
     }
 
     /// The model with which a turn continues: its own, with which a fallback that is lost can be
@@ -244,10 +251,4 @@ impl Parts {
         };
         Ok(situation.shared())
     }
-}
-
-/// Whether the client that created the session tells this agent, too, what it tells the session's own:
-/// that agent itself, and its copies in the background.
-pub(super) fn is_told(agent: &AgentPath) -> bool {
-    agent.depth() == 0 || agent.depth() == 1 && agent.name() == delegation::BACKGROUND
 }

@@ -7,13 +7,12 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
-    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
-    Message, Model, Reminders, Role, Seq, SessionChange, TurnId,
+    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, Event, FinishReason, Kind,
+    Limits, Message, Model, Reminders, Role, Seq, SessionChange, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 
-use super::own::is_told;
 use super::resent::Content;
 use super::turns::{ContinueWhen, Due, Live, LiveState};
 use super::waking::waking;
@@ -25,8 +24,8 @@ use crate::keep::About;
 use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
 use crate::queue::{Queue, Queued};
-use crate::runner::layers::Told;
 use crate::runner::{Continuation, Input, RetryTime, Runner, Stop, answer, unbudgeted};
+use crate::told::Told;
 use crate::turn::{Place, Step, Turn};
 
 impl OpenSession {
@@ -122,27 +121,27 @@ impl Mailbox {
         let drafts = undone.into_iter().chain(open.routed(&model)).chain([said]);
         let mut drafts: Vec<_> = drafts.collect();
         let bounded = open.bounded(bounds);
-        let first = || self.parts.begin(&model, bounded, &agent, situation.clone());
-        let begun = open.is_free().then(first);
-        if let Some((kinds, _)) = &begun {
+        let begun = if open.is_free() {
+            let begun = self
+                .parts
+                .begin(open, &model, bounded, &agent, situation.clone());
+            Some(begun.await)
+        } else {
+            None
+        };
+        if let Some((kinds, ..)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
         let kept = open.keep(drafts, None).await.map_err(refusal)?;
         naming.map(Naming::named).unwrap_or_default();
-        let first = kept.first().map(|event| Seq(event.seq.0 - 1));
-        let after = first.unwrap_or_default();
-        let posted = Accepted::Posted {
-            message: message.id.clone(),
-            turn: turn.clone(),
-            after,
-        };
-        if let Some((_, state)) = begun {
+        let posted = posted(&message, &turn, &kept);
+        if let Some((_, state, told)) = begun {
             if is_anew {
                 self.forget_what_was_said(&kept, &turn).await;
             } else {
                 self.hears(message);
             }
-            self.spawn(turn, state, model);
+            self.spawn(turn, state, model, told);
         } else {
             open.session.queue.push(Queued {
                 turn,
@@ -207,10 +206,11 @@ impl Mailbox {
         };
         let situation = queued.situation.clone();
         let bounds = open.bounded(open.bounded_late(queued));
-        let (kinds, turn) = self.parts.begin(&model, bounds, &agent, situation);
+        let begun = self.parts.begin(open, &model, bounds, &agent, situation);
+        let (kinds, turn, told) = begun.await;
         self.record(&queued.turn, &own, kinds).await?;
         self.hears(queued.message.clone());
-        self.spawn(queued.turn.clone(), turn, model);
+        self.spawn(queued.turn.clone(), turn, model, told);
         Ok(true)
     }
 
@@ -223,13 +223,14 @@ impl Mailbox {
     }
 
     /// Runs a turn that has just begun.
-    pub(super) fn spawn(&mut self, turn_id: TurnId, turn: Turn, model: Model) {
+    pub(super) fn spawn(&mut self, turn_id: TurnId, turn: Turn, model: Model, told: Told) {
         let Some(open) = &mut self.open else { return };
         if self.parts.keeping == Keeping::Memory {
             open.as_begun = open.transcript.clone();
         }
         open.weigh();
         let mut live = Live::root(open.session.log.own(), LiveState::Left);
+        live.told = told;
         let (budget, now) = (turn.limits().budget, self.parts.clock.now());
         live.purse = self.parts.purses.open(&turn_id, budget, now);
         self.spawn_runner(turn_id, live, turn, model, None);
@@ -260,10 +261,11 @@ impl Mailbox {
             parts: self.parts.clone(),
             session: open.session.clone(),
             turn_id: turn_id.clone(),
-            told: Told {
-                session: open.system_prompt.clone().filter(|_| is_told(&live.agent)),
-                folder: None,
-            },
+            session_prompt: open
+                .system_prompt
+                .clone()
+                .filter(|_| delegation::is_told(&live.agent)),
+            told: std::mem::take(&mut live.told),
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
             parent: transcript.parent().cloned().filter(|_| !live.is_root()),
@@ -396,6 +398,16 @@ impl Mailbox {
             open.live.put(turn_id, live);
         }
         Box::pin(self.unstick()).await;
+    }
+}
+
+/// The reply to a message, given what was kept of it.
+fn posted(message: &Message, turn: &TurnId, kept: &[Arc<Event>]) -> Accepted {
+    let before = kept.first().map(|event| Seq(event.seq.0 - 1));
+    Accepted::Posted {
+        message: message.id.clone(),
+        turn: turn.clone(),
+        after: before.unwrap_or_default(),
     }
 }
 

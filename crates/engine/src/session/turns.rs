@@ -12,6 +12,7 @@ use crate::context::Transcript;
 use crate::recovered::OpenDecision;
 use crate::runner::{Cancel, Input};
 use crate::slots::Slot;
+use crate::told::Told;
 use crate::turn::Turn;
 
 /// All of them, by id; ids are made in the order of time. In boxes, because the map has places for
@@ -37,6 +38,8 @@ pub(super) struct Live {
     pub(super) purse: Option<Purse>,
     /// What it is to be told again, since there was no room to keep it.
     pub(super) due: Vec<Due>,
+    /// What its agent is told, of one that is about to run for the first time.
+    pub(super) told: Told,
 }
 
 /// What no client waits for and no turn may miss.
@@ -107,6 +110,7 @@ impl Live {
             slot: None,
             purse: None,
             due: Vec::new(),
+            told: Told::default(),
         }
     }
 

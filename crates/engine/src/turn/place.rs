@@ -6,7 +6,7 @@ use std::sync::Arc;
 use samovar_core::event::Fault;
 use samovar_core::{
     Agent, AgentMode, Approval, Bill, Bounds, BudgetLimit, CallId, FinishReason, Kind, Limits,
-    Message, MessageId, PostedContext, Role, Situation, ToolCall,
+    Message, MessageId, PostedContext, PromptHashes, Role, Situation, ToolCall,
 };
 
 use crate::budget::Hold;
@@ -132,6 +132,11 @@ impl Turn {
     /// Whether its message said that no person can answer or read along.
     pub(crate) fn has_no_input(&self) -> bool {
         self.bounds.no_input
+    }
+
+    /// What its model is told, as the log says last.
+    pub(crate) fn told(&self) -> Option<&PromptHashes> {
+        self.told.as_ref()
     }
 
     /// The attempt of the current iteration, from 1.

@@ -137,6 +137,7 @@ pub(crate) fn step() -> Kind {
         model: None,
         route: None,
         quote: None,
+        told: None,
     }
 }
 

@@ -18,6 +18,7 @@ mod ended;
 mod environment;
 mod failing;
 mod forked;
+mod guided;
 mod in_memory;
 mod kept;
 mod left;

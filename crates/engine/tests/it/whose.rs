@@ -88,7 +88,7 @@ async fn every_row_of_a_nested_tree_says_whose_it_is_in_the_order_of_the_log() {
     let rows = rig.messages(Speakers::All).await;
     let shown: Vec<_> = rows.iter().map(whose_in).collect();
     assert_eq!(shown, expected);
-    // On a page of its own each says the same.
+    // On a separate page each says the same.
     let mut before = None;
     for whose in expected.iter().rev() {
         let query = MessageQuery {

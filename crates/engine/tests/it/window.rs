@@ -192,6 +192,27 @@ async fn a_message_that_can_never_fit_ends_its_turn_and_can_be_taken_back() {
     assert_eq!(rig.turn("1").await, FinishReason::Model("stop".to_owned()));
 }
 
+// proves MD-8
+#[tokio::test(start_paused = true)]
+async fn a_window_smaller_than_the_system_prompt_ends_the_turn_and_names_the_largest_layer() {
+    let model = ScriptedModel::by(|_| fail(FaultCode::ContextFull, "too long").context(300, 100));
+    let rig = Rig::with(World::with(model), [look(1)], settings()).await;
+
+    let turn = rig.post("1").await;
+    let kinds = rig.log_of(&turn).await;
+
+    let Some(Kind::TurnFinished {
+        fault: Some(fault), ..
+    }) = kinds.last()
+    else {
+        panic!("{kinds:?}")
+    };
+    assert_eq!(fault.code, FaultCode::ContextFull);
+    let expected = "its largest layer is \"agents\"";
+    assert!(fault.message.contains(expected), "{}", fault.message);
+    assert_eq!(rig.world.model.prompts().len(), 1, "no second one is sent");
+}
+
 /// The number of the newest result that a model is shown.
 fn newest(prompt: &Prompt) -> Option<usize> {
     let mut from_last = prompt.messages.iter().rev();

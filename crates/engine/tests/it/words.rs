@@ -29,14 +29,14 @@ fn open(agent: &str, prompt: Option<&str>) -> Action {
     })
 }
 
-fn layers(prompt: &Prompt) -> Vec<(&'static str, String)> {
+pub(crate) fn layers(prompt: &Prompt) -> Vec<(&'static str, String)> {
     let layers = prompt.layers.iter();
     layers
         .map(|layer| (layer.name, layer.text.to_string()))
         .collect()
 }
 
-fn tools(prompt: &Prompt) -> Vec<String> {
+pub(crate) fn tools(prompt: &Prompt) -> Vec<String> {
     prompt.tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
@@ -214,7 +214,7 @@ async fn a_session_in_memory_is_told_nothing_by_the_server_or_the_folder() {
 }
 
 /// A message that is sent in this situation.
-fn said_in(text: &str, context: Option<PostedContext>, mode: Option<&str>) -> Action {
+pub(crate) fn said_in(text: &str, context: Option<PostedContext>, mode: Option<&str>) -> Action {
     let mut action = said(text, Delivery::Queue);
     if let Action::Post(Post { posted, .. }) = &mut action {
         *posted = Posted::new(context, mode.map(str::to_owned)).unwrap();

@@ -24,6 +24,15 @@ pub(crate) enum Sessions {
         #[command(flatten)]
         common: Common,
     },
+    #[command(about = help::context())]
+    Context {
+        #[arg(help = help::session_id(), value_parser = arguments::session)]
+        id: String,
+        #[arg(long, value_name = "TURN", help = help::context_turn())]
+        turn: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
     #[command(about = help::sessions_resume())]
     Resume(Resume),
     #[command(about = help::sessions_cancel())]

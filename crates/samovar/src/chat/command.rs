@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use samovar_core::{Approval, Code};
 use samovar_locale as text;
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
-use samovar_wire::api::{AgentInfo, TurnInfo};
+use samovar_wire::api::{AgentInfo, ContextInfo, TurnInfo};
 use serde_json::json;
 
 use super::lines::Lines;
@@ -19,7 +19,7 @@ use crate::lists::{Rows, show_models};
 use crate::output::{fitted, table};
 use crate::screen::{put, say, visible};
 use crate::sessions::undo::effects;
-use crate::sessions::{find, fork};
+use crate::sessions::{context, find, fork};
 use crate::style::columns;
 use crate::talk::{Talk, UndoReach};
 use crate::timestamps::{age, now};
@@ -47,6 +47,7 @@ pub(super) enum Slash {
     Agents,
     Undo(UndoReach),
     Cost,
+    Context,
     Help,
     Quit,
 }
@@ -72,6 +73,7 @@ impl Slash {
             ("undo", None) => Self::Undo(UndoReach::Files),
             ("undo", Some(argument)) if argument == "messages" => Self::Undo(UndoReach::Messages),
             ("cost", None) => Self::Cost,
+            ("context", None) => Self::Context,
             ("help" | "?", None) => Self::Help,
             ("quit" | "exit", None) => Self::Quit,
             (name, Some(_)) if let Some(takes) = takes(name) => {
@@ -129,6 +131,7 @@ impl Slash {
             Self::Agents => agents(talk).await?,
             Self::Undo(reach) => undo(reach, talk, lines).await?,
             Self::Cost => cost(talk).await?,
+            Self::Context => context(talk).await?,
             Self::Help => say(&help_of(columns(&io::stderr()))),
             Self::Quit => return Ok(ChatFlow::Leave),
         }
@@ -144,6 +147,7 @@ fn takes(name: &str) -> Option<&'static str> {
         "fork" => "/fork",
         "undo" => "/undo, /undo messages",
         "cost" => "/cost",
+        "context" => "/context",
         "help" | "?" => "/help",
         "quit" | "exit" => "/quit",
         _ => return None,
@@ -260,6 +264,13 @@ async fn cost(talk: &mut Talk) -> Result<(), Failure> {
     let tokens = session.tokens;
     say(&text::chat::cost(tokens.total, tokens.input, tokens.output));
     Ok(())
+}
+
+/// Shows what the model was told last.
+async fn context(talk: &mut Talk) -> Result<(), Failure> {
+    let path = context::path(talk.session.id.as_str(), None);
+    let told: ContextInfo = talk.get(&path).await?;
+    put(&visible(&context::shown(&told))).map(drop)
 }
 
 #[cfg(test)]

@@ -160,6 +160,7 @@ async fn lines_with_a_slash_are_commands_and_a_wrong_one_leaves_the_chat_as_it_i
     enter(&terminal, "/model demo", "this session's model: demo").await;
     enter(&terminal, "/model", "*  custom").await;
     enter(&terminal, &format!("/sessions {end}"), ", messages: 2").await;
+    enter(&terminal, "/context", "--- soul").await;
     enter(&terminal, "/model", "this session's model: custom/scripted").await;
     terminal.enters("/quit").await;
 

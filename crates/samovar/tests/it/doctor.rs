@@ -38,6 +38,8 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
         "descriptors",
         "workspace",
         "trust",
+        "texts",
+        "skills",
         "search",
         "sandbox",
         "model",

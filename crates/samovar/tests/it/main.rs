@@ -35,6 +35,7 @@ mod folders;
 mod forked;
 mod format;
 mod full;
+mod guided;
 mod hook;
 mod images;
 mod keys;

@@ -189,5 +189,6 @@ fn draft(params: AgentParams) -> Draft {
         approval: params.approval,
         workspace_id: params.workspace_id,
         page_ids: params.page_ids,
+        skills: None,
     }
 }

@@ -14,6 +14,7 @@ use crate::definitions::Definitions;
 use crate::endpoint;
 use crate::engine_cell::starting;
 use crate::failures::Failures;
+use crate::guide::Guide;
 use crate::registered::RegisteredTools;
 use crate::tokens::Tokens;
 
@@ -26,6 +27,8 @@ pub(crate) struct State {
     pub(crate) tools: Arc<RegisteredTools>,
     /// Empty until the stores are open.
     pub(crate) definitions: OnceLock<Arc<Definitions>>,
+    /// Empty until the stores are open.
+    pub(crate) guide: OnceLock<Arc<Guide>>,
     pub(crate) reports: Arc<Reports>,
     /// Cancelled when the server is to end and start again; `None` where no program would start it.
     pub(crate) restart: Option<CancellationToken>,

@@ -133,6 +133,55 @@ async fn a_prompt_begins_with_the_one_before_from_call_to_call_and_over_a_restar
     }
 }
 
+/// What a request says, in its order and without the marks for the cache.
+fn pieces(prompt: &Value) -> Vec<String> {
+    if prompt.get("system").is_some() {
+        return blocks(prompt);
+    }
+    let list = |name: &str| prompt[name].as_array().cloned().unwrap_or_default();
+    let all = list("tools").into_iter().chain(list("messages"));
+    all.map(|piece| piece.to_string()).collect()
+}
+
+// proves AS-15, MD-7, MD-23
+#[tokio::test]
+async fn each_of_many_requests_begins_with_the_one_before_in_every_dialect() {
+    for (row, model) in [("openai", "gpt-test"), ("anthropic", "claude-test")] {
+        let turn = |at: usize| {
+            let call = think("Tea?").and_call("echo", json!({"word": at, "b": 1.50, "a": "é"}));
+            [call, say("It is tea.")]
+        };
+        let script: Vec<_> = (0..20).flat_map(turn).collect();
+        let app = speaking(row, model).with(|config| {
+            config.settings.max_history_messages = 200;
+            config.guide.own = Some(config.data_dir.join("own"));
+        });
+        let mut app = app.start(script).await;
+        let own = app.data_dir().join("own");
+        std::fs::create_dir_all(own.join("skills")).unwrap();
+        std::fs::write(own.join("USER.md"), "Likes tea.").unwrap();
+        std::fs::write(own.join("skills/tea.md"), "How to make tea.").unwrap();
+        let session = app.session().await;
+        for at in 0..20 {
+            app.turn(&session, &format!("say tea {at}")).await;
+            if at == 9 {
+                app = app.restart().await;
+            }
+        }
+
+        let prompts = app.model.prompts();
+        let prompts: Vec<_> = prompts.iter().map(|prompt| pieces(prompt.body())).collect();
+        assert_eq!(prompts.len(), 40, "{row}");
+        assert!(
+            prompts[0].concat().contains("Likes tea.")
+                && prompts[0].concat().contains("read_skill")
+        );
+        for pair in prompts.windows(2) {
+            assert!(pair[1].starts_with(&pair[0]), "{row}: {pair:#?}");
+        }
+    }
+}
+
 // proves AS-6
 #[tokio::test]
 async fn a_refusal_of_the_model_is_the_turns_reason_with_words_and_without() {

@@ -26,6 +26,7 @@ mod ending;
 mod exported;
 mod feeds;
 mod full;
+mod guide;
 mod handshake;
 mod hole;
 mod hook;

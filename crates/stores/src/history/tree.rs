@@ -28,14 +28,14 @@ macro_rules! select_turns {
     AND m.turn_key = t.key AND m.turn_seq = coalesce(t.turn_seq, 9223372036854775807)) AS so_far \
     FROM turns AS t LEFT JOIN sessions AS s ON s.key = t.session_key ",
             $where,
-            " ORDER BY coalesce(t.started_at, t.finished_at, 9223372036854775807) DESC, \
+            " AND (NOT ?4 OR t.finished_at IS NULL) \
+             ORDER BY coalesce(t.started_at, t.finished_at, 9223372036854775807) DESC, \
              t.turn_seq DESC, t.key DESC LIMIT ?3"
         )
     };
 }
 
-pub(super) const TURNS: &str =
-    select_turns!("WHERE (?1 IS NULL OR s.id = ?1) AND (NOT ?4 OR t.finished_at IS NULL)");
+pub(super) const TURNS: &str = select_turns!("WHERE (?1 IS NULL OR s.id = ?1)");
 /// Those of a list, of any session.
 pub(super) const TURNS_AMONG: &str =
     select_turns!("WHERE ?1 IS NULL AND t.id IN (SELECT value FROM json_each(?2))");

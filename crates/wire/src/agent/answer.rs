@@ -104,6 +104,53 @@ pub struct PaginatedResult<T> {
     pub total_count: u64,
 }
 
+/// A skill in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SkillSummary {
+    /// Its name.
+    pub name: String,
+    /// What it is for, on one line.
+    pub description: String,
+    /// Whether it is in every prompt in full.
+    pub always: bool,
+    /// Whether the server has all that it needs.
+    pub available: bool,
+    /// The programs, and as `env:NAME` the variables, that it needs and commands lack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Where it comes from.
+    pub origin: SkillOrigin,
+    /// Whether no person trusts the folder that it comes from: then it is text from outside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
+}
+
+/// Where a skill comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillOrigin {
+    /// The person's configuration folder.
+    User,
+    /// The program.
+    BuiltIn,
+    /// The workspace.
+    Workspace,
+}
+
+/// A skill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SkillDefinition {
+    /// What the list says of it.
+    #[serde(flatten)]
+    pub summary: SkillSummary,
+    /// The programs that it needs, and as `env:NAME` the variables.
+    pub requires: Vec<String>,
+    /// Its whole text, with its front matter.
+    pub content: String,
+    /// The SHA-256 of that, in hex.
+    pub sha256: String,
+}
+
 /// A tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolDefinition {

@@ -36,7 +36,7 @@ const MAX_WALL_SECONDS: u32 = 366 * 86_400;
 /// Maximum number of seconds for which a request waits for a person.
 const MAX_WAIT_SECONDS: u32 = 1800;
 
-/// No parameters: `listTools`, `getStats`.
+/// No parameters: `listTools`, `listSkills`, `getStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoParams {}
 
@@ -318,6 +318,14 @@ impl From<PaginationParams> for SessionQuery {
             edit_forks: params.edit_forks.unwrap_or_default(),
         }
     }
+}
+
+/// Parameters of `getSkill`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GetSkillParams {
+    /// The skill.
+    pub name: String,
 }
 
 /// Parameters of `getMessages`.

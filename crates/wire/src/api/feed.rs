@@ -112,10 +112,10 @@ impl Spelling for FeedEncoder {
         self.at = Some(at);
         match item {
             FeedItem::Session(_, snapshot) => {
-                sse::frame(self.at, &FeedReset::Reset { snapshot }, out)
+                sse::frame(self.at, &FeedReset::Reset { snapshot }, out);
             }
             FeedItem::Server(_, snapshot) => {
-                sse::frame(self.at, &FeedReset::Reset { snapshot }, out)
+                sse::frame(self.at, &FeedReset::Reset { snapshot }, out);
             }
             FeedItem::Own(event) => sse::frame(self.at, &WholeEvent::from(&**event), out),
             FeedItem::Of(_, session, event) => {

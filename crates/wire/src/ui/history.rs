@@ -291,7 +291,7 @@ fn spoken(part: &Part) -> Option<Value> {
     })
 }
 
-/// The question that a person answered with no; `None` if nobody was asked.
+/// The question that a person answered with no; `None` if no person was asked.
 fn denied(outcome: &Outcome) -> Option<Value> {
     let data = outcome.data.as_ref()?;
     let id = data

@@ -76,6 +76,7 @@ pub(crate) fn step(iteration: u32, attempt: u32) -> Kind {
         model: None,
         route: None,
         quote: None,
+        told: None,
     }
 }
 

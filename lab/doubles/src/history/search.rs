@@ -2,14 +2,21 @@
 
 use std::cmp::Reverse;
 
-use samovar_core::history::{Hit, Hits, SearchQuery};
+use samovar_core::history::{Hit, Hits, SearchQuery, SessionRow};
 
 use super::Session;
+
+/// Whether an edit made this session, from the one that it forked.
+pub(super) fn is_edit(row: &SessionRow) -> bool {
+    let of = row.metadata.get("forkedFrom");
+    of.is_some_and(|of| of["edit"] == true)
+}
 
 pub(super) fn search(sessions: &[Session], query: &SearchQuery) -> Hits {
     let words = query.text.to_lowercase();
     let words: Vec<_> = words.split_whitespace().collect();
-    let hits = sessions.iter().flat_map(|session| {
+    let shown = |session: &&Session| query.edit_forks || !is_edit(&session.row);
+    let hits = sessions.iter().filter(shown).flat_map(|session| {
         session.messages.iter().map(|put| Hit {
             session: session.row.id.clone(),
             message: put.message.id.clone(),

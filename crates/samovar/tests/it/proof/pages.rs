@@ -75,7 +75,14 @@ async fn talk(version: &str) {
     drop(page.stdin.take());
     let ended = tokio::time::timeout(Duration::from_mins(1), page.wait()).await;
     assert!(ended.unwrap().unwrap().success(), "{version}");
-    println!("{:?}", said.next_line().await.unwrap());
+    let counted = said.next_line().await.unwrap().unwrap();
+    let count = |of: &str| -> u32 {
+        let words: Vec<_> = counted.split_whitespace().collect();
+        let at = words.iter().position(|word| word.starts_with(of)).unwrap();
+        words[at - 1].parse().unwrap()
+    };
+    assert!(count("turns") > 20, "{counted}");
+    assert!(count("pages") > 100, "{counted}");
 }
 
 fn page(version: &str, address: &Path, token: &str) -> (Child, Lines<BufReader<ChildStdout>>) {

@@ -56,9 +56,26 @@ fn samples(session: &str) -> Vec<(&'static str, Value, &'static str)> {
             "content files note remainingTools turnId",
         ),
         ("listTools", json!({}), "[description name parameters]"),
+        (
+            "listSkills",
+            json!({}),
+            "[always available description name origin]",
+        ),
+        (
+            "getSkill",
+            json!({"name": "tea"}),
+            "always available content description name origin requires sha256",
+        ),
         ("getStats", json!({}), "messages sessions tokens"),
         ("deleteSession", of_session(), "null"),
     ]
+}
+
+/// Puts a skill into the workspace.
+fn add_skill(app: &App) {
+    let folder = app.workspace().join("skills");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("tea.md"), "How to make tea.").unwrap();
 }
 
 /// The names in an object, or in the first of an array.
@@ -93,6 +110,7 @@ fn check(response: &Response, method: &str, expected: &str) {
 #[tokio::test]
 async fn every_method_takes_a_post_with_flat_and_with_wrapped_parameters_and_answers_bare_json() {
     let app = App::start([say("hi").forever()]).await;
+    add_skill(&app);
     let in_table: BTreeSet<String> = route::table()
         .into_iter()
         .filter_map(|route| Some(route.path.strip_prefix(BASE)?.to_owned()))
@@ -125,6 +143,7 @@ async fn every_method_takes_a_post_with_flat_and_with_wrapped_parameters_and_ans
 #[tokio::test]
 async fn methods_that_only_read_answer_a_get_with_the_parameters_in_the_query() {
     let app = App::start([say("hi").forever()]).await;
+    add_skill(&app);
     let session = "чат №1/a b?c&d=e#f%20+";
     for id in [session, "другой"] {
         app.ok("createSession", json!({"sessionId": id})).await;
@@ -144,6 +163,8 @@ async fn methods_that_only_read_answer_a_get_with_the_parameters_in_the_query() 
         ("listSessions", json!({"offset": 1, "limit": 1})),
         ("listSessions", json!({"query": "№1/A B?"})),
         ("listTools", json!({})),
+        ("listSkills", json!({})),
+        ("getSkill", json!({"name": "tea"})),
         ("getStats", json!({})),
     ];
     let reading = route::table().into_iter().filter_map(|route| {
@@ -168,7 +189,7 @@ async fn methods_that_only_read_answer_a_get_with_the_parameters_in_the_query() 
         assert_eq!(got.json(), posted, "{target}");
         answers.insert(got.body);
     }
-    assert_eq!(answers.len(), 9, "each query makes its own difference");
+    assert_eq!(answers.len(), 11, "each query makes its own difference");
 }
 
 fn pair((name, value): (&String, &Value)) -> String {

@@ -20,7 +20,14 @@ async fn a_session_that_is_not_there_is_unknown_to_every_method() {
     app.ok("deleteSession", json!({"sessionId": "deleted"}))
         .await;
     let before = stored(&app).await;
-    let without_session = ["createSession", "listSessions", "listTools", "getStats"];
+    let without_session = [
+        "createSession",
+        "listSessions",
+        "listTools",
+        "listSkills",
+        "getSkill",
+        "getStats",
+    ];
     let mut tried = 0;
     for method in methods() {
         if without_session.contains(&method.as_str()) {

@@ -297,6 +297,7 @@ async fn whatever_flips_in_the_index_sessions_are_deleted_and_it_is_filled_again
         let told = format!("byte {at}, flip {number}");
         let history = SqliteHistory::open(&database).await.unwrap();
         let query = |text: &str| SearchQuery {
+            edit_forks: true,
             text: text.to_owned(),
             limit: 20,
             before: None,

@@ -1,0 +1,264 @@
+//! What the model of a turn was told, built again from the log (MD-8). No prompt is stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use samovar_core::history::{MessageQuery, SessionRow, Speakers, TurnQuery};
+use samovar_core::{
+    AgentPath, Broken, Code, Error, Event, Kind, Prompt, PromptHashes, Role, Seq, SessionId,
+    TurnId, redact,
+};
+use samovar_locale as locale;
+
+use super::Engine;
+use crate::context::{self, Images, Transcript};
+use crate::layers;
+use crate::told::{Told, ToldPart, ToldPrompt, aside};
+use crate::turn::Turn;
+use crate::{delegation, projector};
+
+impl Engine {
+    /// The prompt of the last model call of a turn, by default of the session's last one. `None` if no
+    /// model was called yet.
+    ///
+    /// # Errors
+    /// [`Code::UnknownSession`], [`Code::UnknownTurn`], or that the stores cannot be read.
+    pub async fn told(
+        &self,
+        session: &SessionId,
+        turn: Option<TurnId>,
+    ) -> Result<Option<ToldPrompt>, Error> {
+        let row = self.session(session).await?;
+        let events = self.journal_of(session).await?;
+        let Some((turn, path)) = self.asked_turn(session, &row, turn, &events).await? else {
+            return Ok(None);
+        };
+        let events: Vec<_> = events
+            .into_iter()
+            .filter(|event| event.turn.as_ref() == Some(&turn))
+            .collect();
+        let (state, is_known) = as_asked(&events);
+        let definition = match &state.place().definition {
+            Some(definition) => definition.clone(),
+            None if is_known => self.parts.master.clone(),
+            None => self
+                .parts
+                .agents
+                .find(path.name())
+                .map_or_else(|| self.parts.master.clone(), |entry| entry.agent),
+        };
+        let prompt = row
+            .system_prompt
+            .clone()
+            .filter(|_| delegation::is_told(&path));
+        let situation = state.place().situation.clone();
+        let told = self
+            .parts
+            .tell(&definition, &path, prompt, situation.as_deref());
+        let told = told.await;
+        let tools = self.parts.offered(&definition, &state, &told);
+        let now = told.hashes(&tools);
+        let model = if is_known {
+            state.asked_model()
+        } else {
+            &row.model
+        };
+        let limit = row.context.as_ref().filter(|limit| limit.model == *model);
+        let (layout, mut aside) = (self.parts.settings.layout, aside(&state, &path));
+        let frame = Prompt {
+            model: model.to_owned(),
+            layers: told.layers_within(limit, layout, &mut aside),
+            tools,
+            messages: Vec::new(),
+            max_tokens: state.limits().max_output_tokens,
+            temperature: state.limits().temperature,
+            images: BTreeMap::new(),
+        };
+        let transcript = self.conversation(session, &path, &turn, &events).await?;
+        let prompt = transcript.show_in(frame, limit, aside, Images::Shown);
+        let window = limit.map(|limit| limit.named.unwrap_or(limit.tokens));
+        let model = model.to_owned();
+        Ok(Some(shown(
+            turn,
+            model,
+            (&prompt, window),
+            &told,
+            (state.told(), &now),
+        )))
+    }
+
+    /// What the journal still has of a session, oldest first.
+    async fn journal_of(&self, session: &SessionId) -> Result<Vec<Arc<Event>>, Error> {
+        let (journal, id) = (self.parts.journal.clone(), session.clone());
+        let read = move || match journal.entry(&id)? {
+            Some(entry) if !entry.deleted => projector::read_kept(
+                journal.as_ref(),
+                entry.log,
+                Seq(0),
+                (entry.head, usize::MAX),
+            ),
+            Some(_) | None => Ok(Vec::new()),
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        let read = read.unwrap_or_else(|error| Err(Broken::Io(error.to_string())));
+        read.map_err(|broken| self.broke_in(session, &broken))
+    }
+
+    /// The turn that is meant, with its agent.
+    async fn asked_turn(
+        &self,
+        session: &SessionId,
+        row: &SessionRow,
+        turn: Option<TurnId>,
+        events: &[Arc<Event>],
+    ) -> Result<Option<(TurnId, AgentPath)>, Error> {
+        let is_step = |event: &&Arc<Event>| {
+            let is_it = turn
+                .as_ref()
+                .is_none_or(|turn| event.turn.as_ref() == Some(turn));
+            let is_root = turn.is_some() || event.agent.depth() == 0;
+            is_it && is_root && matches!(event.kind, Kind::StepStarted { .. })
+        };
+        if let Some(event) = events.iter().rfind(is_step)
+            && let Some(turn) = &event.turn
+        {
+            return Ok(Some((turn.clone(), event.agent.clone())));
+        }
+        // The journal no longer has it.
+        let query = TurnQuery {
+            session: Some(session.clone()),
+            among: Vec::new(),
+            unfinished: false,
+            limit: MAX_TURNS,
+        };
+        let mut rows = self.turns(query).await?.into_iter().rev();
+        let found = rows.find(|found| match &turn {
+            Some(turn) => found.turn == *turn,
+            None => found.agent.depth() == 0 && found.started_at.is_some(),
+        });
+        match (found, turn) {
+            (Some(found), _) => Ok(found.started_at.map(|_| (found.turn, found.agent))),
+            (None, None) if row.message_count == 0 => Ok(None),
+            (None, None) => Ok(None),
+            (None, Some(turn)) => Err(Error::new(
+                Code::UnknownTurn,
+                locale::turn::unknown(locale::quoted(turn.as_str())),
+            )),
+        }
+    }
+
+    /// What a turn's model was shown of the conversation when it was asked last.
+    async fn conversation(
+        &self,
+        session: &SessionId,
+        path: &AgentPath,
+        turn: &TurnId,
+        events: &[Arc<Event>],
+    ) -> Result<Transcript, Error> {
+        let max = self.parts.settings.max_history_messages;
+        if path.depth() > 0 {
+            let last = events.iter().rposition(|event| is_answer(&event.kind));
+            let before = events.iter().take(last.unwrap_or(events.len()));
+            return Ok(Transcript::of_turn(before, max));
+        }
+        let query = MessageQuery {
+            session: session.clone(),
+            limit: u32::try_from(max * 4).unwrap_or(u32::MAX),
+            before: None,
+            of: Speakers::Master,
+        };
+        let mut rows = self.messages(query).await?;
+        let is_of_turn = |row: &&samovar_core::history::MessageRow| row.turn.as_ref() == Some(turn);
+        // What came after the turn, and its last answer, its model was not shown.
+        if let Some(last) = rows.iter().rposition(|row| is_of_turn(&row)) {
+            rows.truncate(last + 1);
+        }
+        if rows
+            .last()
+            .is_some_and(|row| row.message.role == Role::Assistant)
+        {
+            rows.pop();
+        }
+        let place = match rows.first() {
+            Some(row) => self.parts.history.place(session, &row.message.id).await,
+            None => Ok(0),
+        };
+        let place = place.map_err(|broken| self.broke_in(session, &broken))?;
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        let messages = rows.into_iter().map(|row| row.message).collect();
+        Ok(Transcript::beginning_with(place, messages, None, max))
+    }
+}
+
+/// How many turns are looked through for one that the journal has forgotten.
+const MAX_TURNS: u32 = 200;
+
+fn is_answer(kind: &Kind) -> bool {
+    matches!(kind, Kind::MessageFinished { message, .. } if message.role == Role::Assistant)
+}
+
+/// A turn as it was when its model was asked last, and whether the log has that.
+fn as_asked(events: &[Arc<Event>]) -> (Turn, bool) {
+    let is_step = |event: &Arc<Event>| matches!(event.kind, Kind::StepStarted { .. });
+    let last = events.iter().rposition(is_step);
+    let mut turn = Turn::new();
+    let until = last.map_or(0, |last| last + 1);
+    events[..until]
+        .iter()
+        .for_each(|event| turn.apply(&event.kind));
+    (turn, last.is_some())
+}
+
+/// The prompt for people, without keys, with what has changed since the log noted its hashes.
+fn shown(
+    turn: TurnId,
+    model: String,
+    (prompt, window): (&Prompt, Option<u64>),
+    told: &Told,
+    (then, now): (Option<&PromptHashes>, &PromptHashes),
+) -> ToldPrompt {
+    let changed = |name: &str| then.map(|then| then.layers.get(name) != now.layers.get(name));
+    let mut all: Vec<_> = prompt
+        .layers
+        .iter()
+        .map(|layer| ToldPart {
+            name: layer.name.to_owned(),
+            text: redact::own().redact(&layer.text).into_owned(),
+            tokens: layers::size(layer),
+            changed: if told.layers.iter().any(|of| of.name == layer.name) {
+                changed(layer.name)
+            } else {
+                Some(false)
+            },
+        })
+        .collect();
+    // A layer that was there and is gone.
+    let gone = then.iter().flat_map(|then| then.layers.keys());
+    let gone = gone.filter(|name| !now.layers.contains_key(*name));
+    all.extend(gone.map(|name| ToldPart {
+        name: name.clone(),
+        text: String::new(),
+        tokens: 0,
+        changed: Some(true),
+    }));
+    let names: Vec<_> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+    ToldPrompt {
+        turn,
+        model,
+        layers: all,
+        tools: ToldPart {
+            name: "tools".to_owned(),
+            text: names.join(" "),
+            tokens: context::size_of_tools(prompt),
+            changed: then.map(|then| then.tools != now.tools),
+        },
+        tool_count: prompt.tools.len(),
+        messages: prompt.messages.len(),
+        message_tokens: prompt
+            .messages
+            .iter()
+            .map(|message| context::tokens(message))
+            .sum(),
+        window,
+    }
+}

@@ -1,0 +1,213 @@
+//! What an agent is told: read once, when its turn begins or resumes.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use samovar_core::provider::Layer;
+use samovar_core::{
+    Agent, AgentPath, Closer, ContextLimit, Kind, PromptHashes, Situation, SystemPrompt, ToolSpec,
+    TurnId,
+};
+use sha2::{Digest, Sha256};
+
+use crate::guide::{Audience, Guidance, READ_SKILL};
+use crate::layers::{self, Texts};
+use crate::parts::Parts;
+use crate::settings::Layout;
+use crate::turn::Turn;
+use crate::{context, delegation, posted};
+
+/// What an agent is told in its turn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// The layers of its system prompt.
+    pub(crate) layers: Vec<Layer>,
+    /// Whether some of them are text from outside (TL-10).
+    pub(crate) is_foreign: bool,
+    /// Whether there are skills, so that it is offered the tool to read them.
+    pub(crate) has_skills: bool,
+}
+
+impl Told {
+    /// The layers, as far as a known window has room for them; with what the client posted, where the
+    /// layout has it there.
+    pub(crate) fn layers_within(
+        &self,
+        limit: Option<&ContextLimit>,
+        layout: Layout,
+        aside: &mut Option<String>,
+    ) -> Vec<Layer> {
+        let mut layers = self.layers.clone();
+        if layout == Layout::Seed
+            && let Some(aside) = aside.take()
+        {
+            layers = layers::with_context(layers, &aside);
+        }
+        match limit {
+            Some(limit) => layers::fitted(layers, context::room_for_layers(limit)),
+            None => layers,
+        }
+    }
+
+    /// The hashes of it and of the tools that the agent is offered.
+    pub(crate) fn hashes(&self, tools: &[Arc<ToolSpec>]) -> PromptHashes {
+        let layers = self.layers.iter();
+        let layers = layers.map(|layer| (layer.name.to_owned(), hash([&*layer.text])));
+        let tools = tools.iter().flat_map(|tool| {
+            let parameters = tool.parameters.to_string();
+            [tool.name.clone(), tool.description.clone(), parameters]
+        });
+        PromptHashes {
+            layers: layers.collect(),
+            tools: hash(tools),
+        }
+    }
+}
+
+/// A short hash of texts, in hex.
+fn hash(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let mut digest = Sha256::new();
+    for text in texts {
+        digest.update(text.as_ref());
+        digest.update([0]);
+    }
+    let digest = digest.finalize();
+    let mut hex = String::with_capacity(16);
+    for byte in &digest[..8] {
+        // Writing to a string cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+/// What is shown before the message that began a turn. A child has tools to look at it instead.
+pub(crate) fn aside(turn: &Turn, agent: &AgentPath) -> Option<String> {
+    let posted = turn.posted().filter(|_| agent.depth() == 0)?;
+    posted::as_part(posted)
+}
+
+impl Parts {
+    /// Notes in the first step of a turn, if it has begun, what its model is told.
+    pub(crate) fn mark(&self, agent: &Agent, told: &Told, kinds: &mut [Kind], turn: &mut Turn) {
+        let Some(step) = kinds.last_mut() else { return };
+        if let Kind::StepStarted { told: hashes, .. } = step {
+            *hashes = Some(told.hashes(&self.offered(agent, turn, told)));
+            turn.apply(step);
+        }
+    }
+
+    /// Whether an agent has a tool in a turn.
+    pub(crate) fn has_tool(&self, agent: &Agent, turn: &Turn, told: &Told, tool: &str) -> bool {
+        let for_ui = &self.settings.for_ui;
+        let is_shown = || turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
+        let has_use = tool != READ_SKILL || told.has_skills;
+        delegation::has_tool(agent, tool) && is_shown() && has_use
+    }
+
+    /// The tools that an agent is offered in a turn.
+    pub(crate) fn offered(&self, agent: &Agent, turn: &Turn, told: &Told) -> Arc<[Arc<ToolSpec>]> {
+        let (specs, settings) = (self.toolbox.specs(), &self.settings);
+        let for_people = settings.for_people.iter();
+        let for_people = for_people.filter(|_| turn.has_no_input());
+        let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
+        let has = |spec: &ToolSpec| {
+            self.has_tool(agent, turn, told, &spec.name) && !hidden.contains(&&spec.name)
+        };
+        let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
+        if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
+            return specs;
+        }
+        let specs = specs.iter().filter(|spec| has(spec));
+        let shown = specs.filter_map(|spec| {
+            if delegates(spec) {
+                let posted = turn.posted().map(AsRef::as_ref);
+                delegation::shown(spec, agent, posted, self.agents.as_ref())
+            } else {
+                Some(spec.clone())
+            }
+        });
+        shown.collect()
+    }
+
+    /// Reads what an agent is told now. The files are looked at on a thread that may block.
+    pub(crate) async fn tell(
+        &self,
+        agent: &Agent,
+        path: &AgentPath,
+        session: Option<SystemPrompt>,
+        situation: Option<&Situation>,
+    ) -> Told {
+        let environment = situation.and_then(|situation| situation.environment.as_ref());
+        let specs = self.toolbox.specs();
+        let tools = specs.iter().map(|spec| &spec.name);
+        let tools = tools.filter(|name| delegation::has_tool(agent, name));
+        let audience = Audience {
+            tools: tools.cloned().collect(),
+            ..Audience::of(agent, path.depth(), environment)
+        };
+        let (folder, guide) = (self.settings.folder.clone(), self.settings.guide.clone());
+        let (folder, guidance) = if folder.is_silent() && guide.is_silent() {
+            (None, Guidance::default())
+        } else {
+            let read = move || (folder.read(), guide.read(audience));
+            let read = tokio::task::spawn_blocking(read).await;
+            read.unwrap_or_else(|error| {
+                tracing::error!(%error, "the files that tell agents how to work could not be read");
+                (None, Guidance::default())
+            })
+        };
+        let texts = Texts {
+            session,
+            folder,
+            guidance,
+        };
+        let is_foreign = texts.folder.as_ref().is_some_and(|file| file.is_foreign);
+        Told {
+            layers: layers::layers(agent, &self.settings, &texts),
+            is_foreign: is_foreign || texts.guidance.is_foreign,
+            has_skills: texts.guidance.skills.is_some(),
+        }
+    }
+}
+
+/// A prompt, as its turn's last model call had it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToldPrompt {
+    /// The turn.
+    pub turn: TurnId,
+    /// The model, by its canonical name.
+    pub model: String,
+    /// The layers of the system prompt, in their order.
+    pub layers: Vec<ToldPart>,
+    /// The tools, each by its name; their text is empty.
+    pub tools: ToldPart,
+    /// How many tools there are.
+    pub tool_count: usize,
+    /// How many messages the model was shown.
+    pub messages: usize,
+    /// How many tokens these have, about.
+    pub message_tokens: u64,
+    /// How many tokens the window of the model has, if that is known.
+    pub window: Option<u64>,
+}
+
+/// A part of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldPart {
+    /// Its name.
+    pub name: String,
+    /// Its present text, without keys.
+    pub text: String,
+    /// How many tokens it has, about.
+    pub tokens: u64,
+    /// Whether it has changed since; `None` if the log no longer has its hash.
+    pub changed: Option<bool>,
+}
+
+impl ToldPrompt {
+    /// How many tokens the prompt has, about.
+    pub fn tokens(&self) -> u64 {
+        let layers = self.layers.iter().map(|layer| layer.tokens);
+        layers.sum::<u64>() + self.tools.tokens + self.message_tokens
+    }
+}

@@ -1,0 +1,199 @@
+//! What a person's own files tell agents, and what the log has of it.
+
+use std::sync::{Arc, Mutex};
+
+use samovar_core::{Code, Delivery, Kind, Outcome, PostedContext, PromptHashes, ToolReply, TurnId};
+use samovar_doubles::{TestTool, World, call, say};
+use samovar_engine::{
+    Beginning, Conversation, Guidance, Guide, Layout, Settings, ToldPrompt, Toolbox,
+};
+use serde_json::json;
+
+use crate::children::{agent, delegate, world};
+use crate::rig::{Rig, session, settings, texts_of, turn_of, well};
+use crate::words::{layers, said_in, tools};
+
+/// A guide that tells each agent who it takes it for.
+fn guide() -> Guide {
+    Guide::new(|audience| Guidance {
+        user: audience.is_with_person.then(|| "Likes tea.".to_owned()),
+        skills: Some(format!(
+            "{} reads: {}",
+            audience.agent,
+            audience.tools.contains("read_skill")
+        )),
+        ..Guidance::default()
+    })
+}
+
+// proves MD-22, MD-25
+#[tokio::test]
+async fn only_an_agent_that_talks_to_the_person_is_told_of_them_and_one_with_skills_may_read_them()
+{
+    let world = world(|who, said, results| match (who, said, results) {
+        ("master", "go", 0) => call("subAgent", delegate("helper", "look")),
+        _ => say("fine"),
+    });
+    let mut settings = settings();
+    settings.guide = guide();
+    let tool = TestTool::new("read_skill", |_, _| std::future::pending());
+    let helper = agent("helper", &[], &[]);
+    let rig = Rig::delegating(world, [tool], [helper], settings.clone()).await;
+
+    assert_eq!(rig.turn("go").await, well());
+
+    let told: Vec<_> = rig.world.model.prompts().iter().map(layers).collect();
+    let user = |at: usize| told[at].iter().any(|(name, _)| *name == "user");
+    assert_eq!([user(0), user(1), user(2)], [true, false, true]);
+    let skills = |at: usize| told[at].last().unwrap().1.clone();
+    assert_eq!(skills(0), "master reads: true");
+    assert_eq!(skills(1), "helper reads: false");
+    assert!(tools(&rig.world.model.prompts()[0]).contains(&"read_skill".to_owned()));
+
+    // In memory the owner says to which people its agents talk.
+    for (guide, is_told) in [(guide(), true), (guide().apart(), false)] {
+        let session = rig.engine.begin_in_memory(Beginning {
+            model: "scripted".to_owned(),
+            toolbox: Arc::new(Toolbox::default()),
+            settings: Settings {
+                guide,
+                ..settings.clone()
+            },
+            conversation: Conversation::default(),
+        });
+        let session = session.unwrap();
+        let before = rig.world.model.prompts().len();
+        session
+            .post("hello".to_owned(), Delivery::Queue)
+            .await
+            .unwrap();
+        rig.world.model.seen(before + 1).await;
+        let prompt = rig.world.model.prompts().pop().unwrap();
+        let has_user = layers(&prompt).iter().any(|(name, _)| *name == "user");
+        assert_eq!(has_user, is_told);
+    }
+}
+
+// proves MD-25
+#[tokio::test]
+async fn without_skills_no_tool_is_offered_to_read_them() {
+    let rig = Rig::with(
+        World::answering([say("fine")]),
+        [TestTool::new("read_skill", |_, _| std::future::pending())],
+        settings(),
+    );
+    let rig = rig.await;
+    assert_eq!(rig.turn("go").await, well());
+    let prompt = rig.world.model.prompts().pop().unwrap();
+    assert!(!tools(&prompt).contains(&"read_skill".to_owned()));
+}
+
+// proves MD-6
+#[tokio::test]
+async fn a_foreign_skill_in_the_prompt_taints_the_session() {
+    let mut settings = settings();
+    settings.guide = Guide::new(|_| Guidance {
+        skills: Some("tea".to_owned()),
+        is_foreign: true,
+        ..Guidance::default()
+    });
+    let rig = Rig::with(World::answering([say("fine")]), [], settings).await;
+    assert_eq!(rig.turn("go").await, well());
+    assert!(rig.row().await.tainted);
+}
+
+// proves MD-23
+#[tokio::test]
+async fn what_a_client_posts_is_in_the_system_prompt_in_the_layout_of_the_seeds() {
+    for layout in [Layout::Cached, Layout::Seed] {
+        let mut settings = settings();
+        (settings.layout, settings.guide) = (layout, guide());
+        let rig = Rig::with(World::answering([say("fine")]), [], settings).await;
+        let context = PostedContext {
+            page_id: Some("home".to_owned()),
+            ..PostedContext::default()
+        };
+        let turn = turn_of(rig.submit(said_in("go", Some(context), None)).await);
+        assert_eq!(rig.over(&turn).await, well());
+        let prompt = rig.world.model.prompts().pop().unwrap();
+        let names: Vec<_> = prompt.layers.iter().map(|layer| layer.name).collect();
+        let is_seed = layout == Layout::Seed;
+        assert_eq!(names.contains(&"context"), is_seed);
+        assert_eq!(texts_of(&prompt)[0].contains("home"), !is_seed);
+        assert_eq!(prompt.system().contains("home"), is_seed);
+    }
+}
+
+/// The hashes in the steps of a turn.
+fn hashes(kinds: &[Kind]) -> Vec<Option<PromptHashes>> {
+    let steps = kinds.iter().filter_map(|kind| match kind {
+        Kind::StepStarted { told, .. } => Some(told.clone()),
+        _ => None,
+    });
+    steps.collect()
+}
+
+// proves MD-8
+#[tokio::test]
+async fn the_log_says_once_what_a_model_is_told_and_which_layers_have_changed_since() {
+    let text = Arc::new(Mutex::new("Likes tea.".to_owned()));
+    let shared = text.clone();
+    let mut settings = settings();
+    settings.guide = Guide::new(move |_| Guidance {
+        user: Some(shared.lock().unwrap().clone()),
+        ..Guidance::default()
+    });
+    let world = World::answering([call("look", json!({})), say("fine"), say("well")]);
+    let look = TestTool::new("look", |_, _| async {
+        ToolReply::Closed(Outcome::done("seen"))
+    });
+    let rig = Rig::with(world, [look], settings).await;
+    assert_eq!(rig.engine.told(&session(), None).await.unwrap(), None);
+
+    let first = rig.post("go").await;
+    let kinds = rig.log_of(&first).await;
+    let [Some(began), None] = &hashes(&kinds)[..] else {
+        panic!("{kinds:?}")
+    };
+    let names: Vec<_> = began.layers.keys().map(String::as_str).collect();
+    assert_eq!(names, ["agents", "soul", "user"]);
+    let told = rig.engine.told(&session(), None).await.unwrap().unwrap();
+    assert_eq!((&told.turn, told.tool_count), (&first, 1));
+    assert_eq!(told.messages, rig.world.model.prompts()[1].messages.len());
+    let prompt = layers(&rig.world.model.prompts()[1]);
+    let shown = told
+        .layers
+        .iter()
+        .map(|it| (it.name.clone(), it.text.clone(), it.changed));
+    let wanted = prompt
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text, Some(false)));
+    assert_eq!(shown.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+    assert_eq!(told.tools.changed, Some(false));
+
+    *text.lock().unwrap() = "Likes coffee.".to_owned();
+    let rig = rig.restart().await;
+    let told = rig
+        .engine
+        .told(&session(), Some(first.clone()))
+        .await
+        .unwrap()
+        .unwrap();
+    let changed = |told: &ToldPrompt| {
+        let changed = told.layers.iter().filter(|it| it.changed == Some(true));
+        changed.map(|it| it.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(changed(&told), ["user"]);
+    let second = rig.post("again").await;
+    let kinds = rig.log_of(&second).await;
+    let [Some(next)] = &hashes(&kinds)[..] else {
+        panic!("{kinds:?}")
+    };
+    assert_ne!(next.layers["user"], began.layers["user"]);
+    assert_eq!(next.layers["soul"], began.layers["soul"]);
+    let told = rig.engine.told(&session(), None).await.unwrap().unwrap();
+    assert_eq!((changed(&told).len(), &told.turn), (0, &second));
+    let gone = TurnId::new("nothing").unwrap();
+    let refused = rig.engine.told(&session(), Some(gone)).await.unwrap_err();
+    assert_eq!(refused.code, Code::UnknownTurn);
+}

@@ -1,0 +1,76 @@
+//! A person's own files for agents, and what a model was told, as commands show them.
+
+use std::fs;
+
+use samovar_model_server::say;
+use samovar_testkit::Finished;
+use serde_json::Value;
+
+use crate::setup::{program, with_model};
+
+#[track_caller]
+fn document(said: &Finished) -> Value {
+    assert_eq!(said.code, Some(0), "{said:?}");
+    serde_json::from_str(&said.stdout).unwrap()
+}
+
+// proves MD-6, MD-22
+#[tokio::test]
+async fn init_writes_a_persons_files_as_comments_and_show_and_doctor_say_which_count() {
+    let (program, model) = with_model([say("Arr."), say("Arr.")]).await;
+    let own = program.home().join(".config/samovar");
+    let said = document(&program.run(["init", "--json"]).await);
+    assert_eq!(said["texts"].as_array().unwrap().len(), 3);
+    for name in ["SOUL.md", "USER.md", "AGENTS.md"] {
+        let text = fs::read_to_string(own.join(name)).unwrap();
+        assert!(
+            text.starts_with("<!--\n") && text.ends_with("-->\n"),
+            "{text}"
+        );
+    }
+    let told = |said: &Finished| said.stdout.contains("the built-in text");
+    assert!(told(&program.run(["config", "show"]).await));
+    assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
+    let prompt = |at: usize| model.prompts()[at].body().to_string();
+    assert!(!prompt(0).contains("<!--") && !prompt(0).contains("Write below"));
+
+    fs::write(own.join("SOUL.md"), "You are a pirate.").unwrap();
+    fs::write(own.join("USER.md"), b"\xff").unwrap();
+    program.run(["init"]).await;
+    let soul = own.join("SOUL.md").display().to_string();
+    assert!(program.run(["config", "show"]).await.stdout.contains(&soul));
+    let doctor = program.run(["doctor", "-v"]).await;
+    assert!(doctor.stdout.contains(&soul), "{doctor:?}");
+    assert!(doctor.stdout.contains("USER.md is not UTF-8"), "{doctor:?}");
+    assert_eq!(program.run(["run", "hello"]).await.code, Some(0));
+    assert!(prompt(1).contains("You are a pirate."));
+}
+
+// proves MD-8, MD-16
+#[tokio::test]
+async fn skills_and_what_a_model_was_told_are_shown() {
+    let program = program();
+    let own = program.home().join(".config/samovar/skills");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("tea.md"), "# Tea\n\nBoil water.\n").unwrap();
+    let listed = program.run(["skills", "list"]).await;
+    assert!(listed.stdout.contains("tea") && listed.stdout.contains("Boil water."));
+    let shown = program.run(["skills", "show", "tea"]).await;
+    assert_eq!(shown.stdout, "tea (available)\n\n# Tea\n\nBoil water.\n");
+    let path = program.run(["skills", "path"]).await.stdout;
+    assert!(path.starts_with(&format!("{}\n", own.display())), "{path}");
+    let gone = program.run(["skills", "show", "../tea"]).await;
+    assert!(gone.code != Some(0) && gone.stderr.contains("unknown_skill"));
+
+    let said = program.run(["run", "what does the skill tea say?"]).await;
+    assert!(
+        said.stdout
+            .contains("The skill tea says:\n# Tea\n\nBoil water."),
+        "{said:?}"
+    );
+    let sessions = document(&program.run(["sessions", "list", "--json"]).await);
+    let id = sessions["items"][0]["id"].as_str().unwrap().to_owned();
+    let context = program.run(["sessions", "context", &id]).await;
+    assert!(context.stdout.contains("\n--- soul\n"), "{context:?}");
+    assert!(context.stdout.contains("tea — Boil water. (read_skill)"));
+}
