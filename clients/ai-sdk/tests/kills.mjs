@@ -37,7 +37,10 @@ const own = (messages) => messages.filter((one) => one.metadata?.agent?.depth !=
 /** A message without its ids, which differ from turn to turn, and without attempts that are void. */
 function shown(message) {
   const { parts } = plain({ ...message, parts: withoutVoid(message.parts) })
-  for (const part of parts) for (const name of ['toolCallId', 'callProviderMetadata']) delete part[name]
+  for (const part of parts) {
+    for (const name of ['toolCallId', 'callProviderMetadata']) delete part[name]
+    if (part.output?.messageId) part.output.messageId = 'its own'
+  }
   return parts
 }
 
