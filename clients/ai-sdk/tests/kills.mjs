@@ -66,11 +66,11 @@ async function reload() {
 /** Loads the page until nothing runs, and gives what it shows. */
 async function settled(question) {
   for (;;) {
-    const [chat, tab] = await Promise.all([reload(), reload()])
+    const tabs = await Promise.all(Array.from({ length: 6 }, reload))
     const kept = own(await stored())
     const whole = kept.at(-1)?.role === 'assistant' && kept.at(-2)?.id === question
-    const live = [chat, tab].every((one) => one.status === 'ready' && one.lastMessage?.metadata?.reason)
-    if (whole && live && kept.at(-1).metadata.reason !== undefined) return { chat, tab, kept }
+    const live = tabs.every((one) => one.status === 'ready' && one.lastMessage?.metadata?.reason)
+    if (whole && live && kept.at(-1).metadata.reason !== undefined) return { tabs, kept }
     if (!kept.some((one) => one.id === question)) return undefined
     await sleep(20)
   }
@@ -84,7 +84,7 @@ while (!ended) {
   const question = chat.messages.findLast((one) => one.role === 'user').id
   const found = await settled(question)
   if (!found) continue
-  const answers = [found.chat.lastMessage, found.tab.lastMessage, found.kept.at(-1)].map(shown)
+  const answers = [...found.tabs.map((tab) => tab.lastMessage), found.kept.at(-1)].map(shown)
   expected ??= answers[0]
   for (const answer of answers) assert.deepEqual(answer, expected)
   const ids = found.kept.map((one) => one.id)
