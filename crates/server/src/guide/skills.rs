@@ -87,6 +87,10 @@ pub(super) struct Skills {
 
 /// A folder of skills.
 struct Folder {
+    /// From here on no link is followed.
+    root: PathBuf,
+    /// The place of the folder in it.
+    below: &'static str,
     path: PathBuf,
     origin: Origin,
     stamp: Option<Stamp>,
@@ -95,8 +99,18 @@ struct Folder {
 
 impl Folder {
     fn new(path: PathBuf, origin: Origin) -> Self {
+        Self::inside(path, "", origin)
+    }
+
+    fn inside(root: PathBuf, below: &'static str, origin: Origin) -> Self {
         Self {
-            path,
+            path: if below.is_empty() {
+                root.clone()
+            } else {
+                root.join(below)
+            },
+            root,
+            below,
             origin,
             stamp: None,
             files: BTreeMap::new(),
@@ -106,18 +120,24 @@ impl Folder {
     /// Looks at the folder and its files; reads what has changed. The text of those that are `always`
     /// loaded stays in memory.
     fn look(&mut self, always: &[String]) {
-        let stamp = Stamp::at(&self.path).unwrap_or_default();
+        let mut stamp = Stamp::at(&self.path).unwrap_or_default();
+        if !self.below.is_empty() && self.path.is_symlink() {
+            stamp = None;
+        }
         if stamp.is_none() || stamp != self.stamp {
             self.stamp = stamp;
-            let files = candidates(&self.path);
+            let is_there = self.stamp.is_some();
+            let files = is_there.then(|| candidates(&self.path));
+            let files = files.unwrap_or_default();
             self.files.retain(|file, _| files.contains(file));
             for file in files {
                 self.files.entry(file).or_default();
             }
         }
-        let (folder, origin) = (&self.path, self.origin);
+        let (root, below, origin) = (&self.root, self.below, self.origin);
         for (file, seen) in &mut self.files {
-            seen.look(folder, &file.to_string_lossy(), MAX_BYTES, |content| {
+            let name = Path::new(below).join(file);
+            seen.look(root, &name.to_string_lossy(), MAX_BYTES, |content| {
                 skill(file, origin, always, &content)
             });
         }
@@ -189,8 +209,10 @@ fn of_draft(draft: SkillDraft, origin: Origin, always: &[String]) -> Skill {
 impl Skills {
     pub(super) fn new(config: &Config) -> Self {
         let own = config.guide.own.as_ref().map(|own| own.join(FOLDER));
-        let workspace = config.guide.skills.clone();
-        let workspace = workspace.unwrap_or_else(|| config.workspace.join(FOLDER));
+        let workspace = match config.guide.skills.clone() {
+            Some(folder) => Folder::new(folder, Origin::Folder),
+            None => Folder::inside(config.workspace.clone(), FOLDER, Origin::Folder),
+        };
         // Without a service to search with, that tool is there and does nothing.
         let is_off = |tool: &str| tool == "web_search" && config.search.is_none();
         let built_in = BUILT_IN.iter().filter(|(_, tool, _)| !is_off(tool));
@@ -202,7 +224,7 @@ impl Skills {
         Self {
             own: own.map(|own| Folder::new(own, Origin::Own)),
             built_in: built_in.collect(),
-            workspace: Folder::new(workspace, Origin::Folder),
+            workspace,
             always_load: config.guide.always_load.clone(),
             trust: config.trust.clone(),
             exec: config.exec.clone(),
@@ -356,9 +378,9 @@ impl Skills {
             Origin::BuiltIn => None,
             Origin::Folder => Some(&self.workspace),
         };
-        let root = folder.map(|folder| folder.path.as_path());
-        let root = root.ok_or_else(|| text::skill_without_files(&skill.name))?;
-        let content = read(root, &file.to_string_lossy(), MAX_BYTES)?;
+        let folder = folder.ok_or_else(|| text::skill_without_files(&skill.name))?;
+        let name = Path::new(folder.below).join(file);
+        let content = read(&folder.root, &name.to_string_lossy(), MAX_BYTES)?;
         if content.left_out > 0 {
             return Err(text::skill_too_large(file.display(), MAX_BYTES as u64));
         }

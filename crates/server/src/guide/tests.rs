@@ -358,6 +358,21 @@ async fn no_link_leads_out_of_a_folder_of_skills() {
     assert!(desk.read("real", None).await.is_err());
 }
 
+// proves MD-16, MD-18
+#[tokio::test]
+async fn the_folder_of_skills_in_a_workspace_is_no_link_either() {
+    let desk = Desk::new();
+    desk.write("outside/secret.md", "Secret.");
+    desk.write("ws/skills/tea.md", "Tea.");
+    assert_eq!(desk.skills(), "tea — Tea. (read_skill, of this folder)");
+    fs::remove_dir_all(desk.path("ws/skills")).unwrap();
+    symlink(desk.path("outside"), desk.path("ws/skills")).unwrap();
+    assert!(desk.tell(&master()).skills.is_none());
+    for name in ["secret", "tea"] {
+        assert!(desk.read(name, None).await.is_err(), "{name}");
+    }
+}
+
 // proves MD-16
 #[tokio::test]
 async fn a_skill_of_the_workspace_is_foreign_until_the_folder_is_trusted_and_takes_no_name() {
