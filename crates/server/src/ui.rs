@@ -369,7 +369,11 @@ async fn messages(call: Call, params: UiMessagesParams) -> Result<Vec<Value>, Er
     let state = UiState {
         running: running.as_ref().map(Place::turn),
         asked: asked.collect(),
-        turns: engine.turns(turns).await?,
+        turns: if turns.among.is_empty() {
+            Vec::new()
+        } else {
+            engine.turns(turns).await?
+        },
     };
     let mut messages = ui_messages(&rows, state, view.protocol);
     messages.reverse();

@@ -266,7 +266,10 @@ impl Skills {
         let reads = has_tool(READ_SKILL);
         let is_foreign = self.trust.is_foreign();
         let (mut whole, mut lines, mut foreign) = (Vec::new(), Vec::new(), false);
-        for skill in self.all(has_tool) {
+        let mut all = self.all(has_tool);
+        // The layer is cut at its end: a folder's skills must not push out the person's.
+        all.sort_by_key(|skill| skill.origin);
+        for skill in all {
             let is_named = match &audience.skills {
                 Some(names) => names.contains(&skill.name),
                 None => audience.is_with_person || skill.always,
