@@ -84,12 +84,12 @@ while (!ended) {
   const question = chat.messages.findLast((one) => one.role === 'user').id
   const found = await settled(question)
   if (!found) continue
-  const answers = [...found.tabs.map((tab) => tab.lastMessage), found.kept.at(-1)].map(shown)
-  expected ??= answers[0]
-  for (const answer of answers) assert.deepEqual(answer, expected)
+  const answers = [...found.tabs.map((tab) => tab.lastMessage), found.kept.at(-1)]
+  expected ??= shown(answers[0])
+  answers.forEach((answer, at) =>
+    assert.deepEqual(shown(answer), expected, `${at}: ${JSON.stringify(answer)}\nis not ${JSON.stringify(expected)}`))
   const ids = found.kept.map((one) => one.id)
   assert.equal(new Set(ids).size, ids.length)
-  if (++turns === 1) console.log('ready')
+  console.log(`${++turns} turns, ${pages} pages`)
 }
 assert.equal(own(await stored()).length, 2 * turns)
-console.log(`${version}: ${turns} turns, ${pages} pages loaded`)

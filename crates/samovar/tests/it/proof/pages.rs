@@ -7,13 +7,22 @@ use std::time::Duration;
 use reqwest::Method;
 use samovar_model_server::{When, say};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
 
 use crate::setup::with_model;
 
-/// Kills of each version's server.
+/// Kills of each version's server, turns that end over them, and pages that are loaded: at least.
 const KILLS: u32 = 100;
+const TURNS: u32 = 20;
+const PAGES: u32 = 500;
+
+/// How long a turn may take while its server lives.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Kills between two ended turns at most: a turn that is cut more often ends with a failure (DU-6).
+const IN_A_ROW: u32 = 4;
 
 /// How long servers live, in milliseconds: each kill comes at another moment of a turn.
 const SHORTEST: u64 = 250;
@@ -54,12 +63,17 @@ async fn talk(version: &str) {
     };
     say_where(&address, &server.address);
     let (mut page, mut said) = page(version, &address, server.token());
-    assert_eq!(
-        said.next_line().await.unwrap().as_deref(),
-        Some("ready"),
-        "{version}"
-    );
-    for kill in 0..KILLS {
+    let mut in_a_row = IN_A_ROW;
+    let mut kill = 0;
+    while kill < KILLS || is_less(&said.borrow()) {
+        if in_a_row == IN_A_ROW || said.has_changed().unwrap_or_default() {
+            let ended = tokio::time::timeout(PATIENCE, said.changed()).await;
+            assert!(ended.is_ok(), "{version}: no turn ends after {kill} kills");
+            said.mark_unchanged();
+            in_a_row = 0;
+        }
+        in_a_row += 1;
+        kill += 1;
         // Spread over the range, in no order.
         let life =
             SHORTEST + u64::from(kill * 37 % KILLS) * (LONGEST - SHORTEST) / u64::from(KILLS);
@@ -75,17 +89,16 @@ async fn talk(version: &str) {
     drop(page.stdin.take());
     let ended = tokio::time::timeout(Duration::from_mins(1), page.wait()).await;
     assert!(ended.unwrap().unwrap().success(), "{version}");
-    let counted = said.next_line().await.unwrap().unwrap();
-    let count = |of: &str| -> u32 {
-        let words: Vec<_> = counted.split_whitespace().collect();
-        let at = words.iter().position(|word| word.starts_with(of)).unwrap();
-        words[at - 1].parse().unwrap()
-    };
-    assert!(count("turns") > 20, "{counted}");
-    assert!(count("pages") >= 500, "{counted}");
 }
 
-fn page(version: &str, address: &Path, token: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
+/// Whether a page that says `5 turns, 90 pages` has not seen enough.
+fn is_less(said: &str) -> bool {
+    let numbers = said.split_whitespace().filter_map(|word| word.parse().ok());
+    let numbers: Vec<u32> = numbers.collect();
+    !matches!(numbers[..], [turns, pages] if turns >= TURNS && pages >= PAGES)
+}
+
+fn page(version: &str, address: &Path, token: &str) -> (Child, watch::Receiver<String>) {
     let home = home();
     let own = home.join("node_modules/.bin/node");
     let node = if own.exists() { own } else { "node".into() };
@@ -99,7 +112,13 @@ fn page(version: &str, address: &Path, token: &str) -> (Child, Lines<BufReader<C
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let said = BufReader::new(page.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(page.stdout.take().unwrap()).lines();
+    let (say, said) = watch::channel(String::new());
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = lines.next_line().await {
+            say.send_replace(line);
+        }
+    });
     (page, said)
 }
 
