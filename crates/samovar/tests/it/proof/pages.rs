@@ -53,13 +53,17 @@ async fn talk(version: &str) {
             .forever(),
     ])
     .await;
-    let address = program.folder().join("address");
+    // Not in the workspace, whose listing is part of what is compared.
+    let outside = tempfile::tempdir().unwrap();
+    let address = outside.path().join("address");
     let mut server = program.serve(&[]).await;
     let agent = json!({"name": "worker", "systemPrompt": "Dig.", "toolKeys": []});
     let made = server.request(Method::POST, "/api/agents").json(&agent);
     assert_eq!(server.answer(made).await.status, 200);
     let say_where = |address: &Path, of: &str| {
-        std::fs::write(address, format!("http://{of}")).unwrap();
+        let next = address.with_extension("next");
+        std::fs::write(&next, format!("http://{of}")).unwrap();
+        std::fs::rename(next, address).unwrap();
     };
     say_where(&address, &server.address);
     let (mut page, mut said) = page(version, &address, server.token());
