@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::Future;
 use crate::blob::BlobHash;
 use crate::budget::{Bill, Budget, Used};
-use crate::event::{ContextLimit, FinishReason};
+use crate::event::{ContextLimit, Fault, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;
 use crate::journal::{Broken, done};
@@ -97,6 +97,8 @@ pub enum Change {
         turn: TurnId,
         /// The reason.
         reason: FinishReason,
+        /// Why it failed, if it did.
+        fault: Option<Fault>,
         /// The token usage.
         usage: Usage,
         /// The number of iterations.
@@ -251,6 +253,8 @@ pub struct TurnRow {
     pub started_at: Option<Millis>,
     /// Why and when it ended; `None` while it lives.
     pub end: Option<(FinishReason, Millis)>,
+    /// Why it failed; `None` if it did not.
+    pub fault: Option<Fault>,
     /// The token usage, so far or of all.
     pub usage: Usage,
     /// The number of iterations; 0 while it lives.

@@ -160,13 +160,14 @@ fn of_turn(event: &Event) -> Option<Change> {
         }),
         Kind::TurnFinished {
             reason,
+            fault,
             usage,
             iterations,
             bill,
-            ..
         } => Some(Change::TurnFinished {
             turn: event.turn.clone()?,
             reason: reason.clone(),
+            fault: fault.clone(),
             usage: *usage,
             iterations: *iterations,
             bill: *bill,

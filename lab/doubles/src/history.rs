@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use samovar_core::event::Fault;
 use samovar_core::history::{
     Change, Hits, LastTurn, MessageQuery, MessageRow, Opened, Projection, SearchQuery,
     SessionQuery, SessionRow, Speakers, Totals, TurnQuery, TurnRow,
@@ -42,6 +43,7 @@ struct Turn {
     is_over: bool,
     started_at: Option<Millis>,
     end: Option<(FinishReason, Millis)>,
+    fault: Option<Fault>,
     usage: Usage,
     costs: (u32, Bill, Budget),
 }
@@ -193,6 +195,7 @@ impl Session {
             Change::TurnFinished {
                 turn,
                 reason,
+                fault,
                 usage,
                 iterations,
                 bill,
@@ -202,7 +205,7 @@ impl Session {
                 turn.place = turn.place.or(Some(seq));
                 (turn.is_over, turn.usage) = (true, usage);
                 (turn.costs.0, turn.costs.1) = (iterations, bill);
-                turn.end = Some((reason, at));
+                (turn.end, turn.fault) = (Some((reason, at)), fault);
             }
             _ => {}
         }
@@ -239,6 +242,7 @@ impl Session {
                 is_over: false,
                 started_at: None,
                 end: None,
+                fault: None,
                 usage: Usage::default(),
                 costs: Default::default(),
             });

@@ -278,6 +278,7 @@ impl Ledger {
             Change::TurnFinished {
                 turn,
                 reason,
+                fault,
                 usage,
                 iterations,
                 bill,
@@ -286,7 +287,7 @@ impl Ledger {
                 self.seen(*at);
                 // There is nothing to tell of one that never ran and has no message.
                 if let Some(row) = self.turns.find(connection, turn, None).await? {
-                    row.finish(reason, *usage, (*iterations, *bill), *at)?;
+                    row.finish((reason, fault.as_ref()), *usage, (*iterations, *bill), *at)?;
                     row.place(connection, seq).await?;
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);

@@ -87,6 +87,7 @@ fn shown(row: &SqliteRow) -> Result<TurnRow, Failure> {
             .map_err(odd)?,
         started_at: turn.started_at.map(Millis),
         end: turn.end()?,
+        fault: turn.fault()?,
         usage: turn.usage.unwrap_or(so_far),
         iterations,
         bill,

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use samovar_core::event::Fault;
 use samovar_core::{AgentPath, Bill, Budget, CallId, FinishReason, Millis, Seq, TurnId, Usage};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -58,6 +59,8 @@ macro_rules! turn_columns {
             $of,
             "bill, ",
             $of,
+            "fault, ",
+            $of,
             "checksum"
         )
     };
@@ -79,7 +82,7 @@ pub(super) const SAVE_TURN: &str = "\
     UPDATE turns SET agent = ?2, parent_call = ?3, turn_seq = ?4, finish_reason = ?5, \
     started_at = ?6, finished_at = ?7, checksum = ?8, tokens_input = ?9, tokens_output = ?10, \
     tokens_cache_read = ?11, tokens_cache_write = ?12, tokens_reasoning = ?13, iterations = ?14, \
-    budget = ?15, bill = ?16 WHERE key = ?1";
+    budget = ?15, bill = ?16, fault = ?17 WHERE key = ?1";
 pub(super) const PLACE_TURN: &str = "\
     UPDATE message_rows SET turn_seq = ?3, checksum = (checksum + ?5) & 4294967295 \
     WHERE session_key = ?1 AND turn_seq = ?4 AND turn_key = ?2";
@@ -126,6 +129,8 @@ pub(super) struct Turn {
     pub(super) started_at: Option<i64>,
     finished_at: Option<i64>,
     costs: Costs,
+    /// JSON.
+    fault: Option<String>,
     /// Whether its row lacks what is here.
     is_changed: bool,
 }
@@ -249,6 +254,7 @@ impl Turn {
                 budget: row.try_get("budget")?,
                 bill: row.try_get("bill")?,
             },
+            fault: row.try_get("fault")?,
             is_changed: is_made,
         };
         if !is_made {
@@ -268,6 +274,11 @@ impl Turn {
             return Ok(None);
         };
         Ok(Some((row::parse(reason)?, Millis(at))))
+    }
+
+    /// Why it failed.
+    pub(super) fn fault(&self) -> Result<Option<Fault>, Failure> {
+        self.fault.as_deref().map(row::parse).transpose()
     }
 
     /// What it may use, what it cost, and in how many iterations.
@@ -306,12 +317,13 @@ impl Turn {
     /// It is over.
     pub(super) fn finish(
         &mut self,
-        reason: &FinishReason,
+        (reason, fault): (&FinishReason, Option<&Fault>),
         usage: Usage,
         (iterations, bill): (u32, Bill),
         at: Millis,
     ) -> Result<(), Failure> {
         self.finish_reason = Some(json(reason)?);
+        self.fault = fault.map(json).transpose()?;
         self.costs.iterations = Some(iterations.into());
         let bill = (!bill.is_empty()).then(|| json(&bill));
         self.costs.bill = bill.transpose()?;
@@ -373,7 +385,7 @@ impl Turn {
     }
 
     fn checksum(&self) -> u32 {
-        Columns::of(b't')
+        let columns = Columns::of(b't')
             .number(self.key)
             .number(self.session_key)
             .text(&self.id)
@@ -386,8 +398,11 @@ impl Turn {
             .maybe_number(self.finished_at)
             .maybe_number(self.costs.iterations)
             .maybe_text(self.costs.budget.as_deref())
-            .maybe_text(self.costs.bill.as_deref())
-            .sum()
+            .maybe_text(self.costs.bill.as_deref());
+        match &self.fault {
+            Some(fault) => columns.text(fault).sum(),
+            None => columns.sum(),
+        }
     }
 
     async fn save(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
@@ -405,6 +420,7 @@ impl Turn {
             .bind(self.costs.iterations)
             .bind(self.costs.budget)
             .bind(self.costs.bill)
+            .bind(self.fault)
             .execute(connection)
             .await?;
         Ok(())

@@ -222,6 +222,7 @@ fn finished(turn: &str) -> Change {
     Change::TurnFinished {
         turn: turn_id(turn),
         reason: FinishReason::Model("stop".to_owned()),
+        fault: None,
         usage: tokens(3, 4),
         iterations: 2,
         bill: Bill {

@@ -49,6 +49,9 @@ pub struct TurnInfo {
     /// Why it ended, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
+    /// Why it failed; absent if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<TurnError>,
     /// When it started, in milliseconds since 1970; absent while it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Millis>,
@@ -78,6 +81,15 @@ pub struct TurnInfo {
     /// Its last event that is kept; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_event: Option<LastEventInfo>,
+}
+
+/// Why a turn failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnError {
+    /// The stable code.
+    pub code: String,
+    /// What happened, what was kept, and what to do.
+    pub message: String,
 }
 
 /// An event of a turn.
@@ -126,6 +138,10 @@ impl TurnInfo {
             tool_call_id: row.parent_call,
             state,
             finish_reason: row.end.map(|(reason, _)| reason.as_str().to_owned()),
+            error: row.fault.map(|fault| TurnError {
+                code: fault.code.as_str().to_owned(),
+                message: fault.message,
+            }),
             started_at: row.started_at,
             elapsed_ms: u64::try_from(elapsed).unwrap_or(0),
             tokens,

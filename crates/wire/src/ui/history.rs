@@ -223,6 +223,9 @@ impl Folded {
             {
                 metadata.insert("usage".into(), usage(&known.usage));
                 metadata.insert("reason".into(), reason.as_str().into());
+                if let Some(fault) = &known.fault {
+                    metadata.insert("error".into(), fault.message.as_str().into());
+                }
                 if let Some(cost) = known.bill.cost {
                     metadata.insert("costUsd".into(), json!(Dollars(cost)));
                 }

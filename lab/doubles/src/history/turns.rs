@@ -24,6 +24,7 @@ impl Session {
                 parent_call: turn.parent_call.clone(),
                 started_at: turn.started_at,
                 end: turn.end.clone(),
+                fault: turn.fault.clone(),
                 usage: turn.usage,
                 iterations,
                 bill,

@@ -1,7 +1,7 @@
 //! The stored conversation, compared with what was live.
 
 use reqwest::Method;
-use samovar_model_server::{call, say};
+use samovar_model_server::{Ending, call, say};
 use samovar_testkit::App;
 use serde_json::{Map, Value, json};
 
@@ -103,6 +103,24 @@ async fn a_denied_call_is_stored_as_denied_for_versions_that_know_that() {
     );
     let old = app.get("/api/chat/c/messages?protocol=v5").await.body;
     assert_eq!(old[1]["parts"][1]["state"], "output-error");
+}
+
+// proves UI-12, FC-6
+#[tokio::test]
+async fn why_an_answer_failed_is_stored_with_it() {
+    let quiet = quiet().with(|config| config.settings.retry.count = 0);
+    let cut = say("half an answer").cut_after(2, Ending::Reset);
+    let app = quiet.start([cut]).await;
+    let live = say_to(&app, "c", user("m1", "hi")).await;
+    let why = &of(&live, "error")[0]["errorText"];
+
+    let app = app.restart().await;
+    let kept = messages(&app, "c").await;
+    assert_eq!(kept[1]["metadata"]["reason"], "error");
+    assert_eq!(&kept[1]["metadata"]["error"], why);
+    let turns = app.get("/api/turns?sessionId=c").await.body;
+    let error = json!({"code": "stream_cut", "message": why});
+    assert_eq!(turns[0]["error"], error);
 }
 
 // proves UI-1, UI-9

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use samovar_core::error::FaultCode;
+use samovar_core::event::Fault;
 use samovar_core::history::{
     Change, MessageRow, Projection, SessionQuery, SessionRow, Totals, WAITING,
 };
@@ -117,7 +119,8 @@ fn change(session: usize) -> impl Strategy<Value = Change> {
         }),
         1 => (turn(), usage(), any::<i32>()).prop_map(|(turn, usage, at)| Change::TurnFinished {
             turn: turn_id(turn),
-            reason: FinishReason::Cancelled,
+            reason: FinishReason::Error,
+            fault: Some(Fault { code: FaultCode::Internal, message: at.to_string() }),
             usage,
             iterations: 1,
             bill: Bill::default(),

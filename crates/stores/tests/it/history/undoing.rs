@@ -175,6 +175,7 @@ async fn the_last_turn_is_the_last_one_of_the_sessions_own_agent_that_has_a_plac
         let cancelled = Change::TurnFinished {
             turn: turn_id("t2"),
             reason: FinishReason::Cancelled,
+            fault: None,
             usage: tokens(0, 0),
             iterations: 0,
             bill: Bill::default(),
