@@ -17,6 +17,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::ExecConfig;
 
+mod looks;
+mod names;
 
 /// A person's two folders, and what a server sees of them.
 struct Desk {
