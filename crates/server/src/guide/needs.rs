@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use samovar_core::situation::Environment;
 
-use super::lock;
 use super::skill::Skill;
 use crate::config::ExecConfig;
 
@@ -53,6 +52,10 @@ impl Needs {
         }
     }
 
+    fn found(&self) -> MutexGuard<'_, BTreeMap<(String, String), PathBuf>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn has_variable(&self, name: &str, environment: Option<&Environment>) -> bool {
         let Some(exec) = &self.exec else { return false };
         let sent = environment.into_iter().flat_map(Environment::variables);
@@ -66,7 +69,7 @@ impl Needs {
         let Some(exec) = &self.exec else { return false };
         let path = environment.and_then(|environment| environment.path.as_deref());
         let key = (name.to_owned(), path.unwrap_or_default().to_owned());
-        let known = lock(&self.found).get(&key).cloned();
+        let known = self.found().get(&key).cloned();
         if known.is_some_and(|found| is_program(&found)) {
             return true;
         }
@@ -77,7 +80,7 @@ impl Needs {
         let folders = if path.is_some() { &sent } else { &exec.path };
         let mut places = folders.iter().map(|folder| folder.join(name));
         let place = places.find(|path| is_program(path));
-        let mut found = lock(&self.found);
+        let mut found = self.found();
         // The paths of the person's shells: few, and all the same if there are more.
         if found.len() >= MAX_FOUND {
             found.clear();
