@@ -22,7 +22,7 @@ use samovar_core::message::Part;
 use samovar_core::{
     CallId, ContextLimit, Message, MessageId, Millis, Outcome, Role, ToolCall, ToolSpec,
 };
-use samovar_engine::{Audience, Settings, build_prompt};
+use samovar_engine::{Audience, READ_SKILL, Settings, build_prompt};
 use samovar_server::{Config, folder_guide, guide};
 
 const ROUNDS: u32 = 20_000;
@@ -96,7 +96,11 @@ fn settings(top: &Path) -> Settings {
 fn tools() -> Arc<[Arc<ToolSpec>]> {
     let spec = |number: u32| {
         let text = "What it does, in a sentence or two. ".repeat(6);
-        let spec = samovar_doubles::tool_spec(&format!("tool_{number}"));
+        let name = match number {
+            0 => READ_SKILL.to_owned(),
+            _ => format!("tool_{number}"),
+        };
+        let spec = samovar_doubles::tool_spec(&name);
         Arc::new(ToolSpec {
             description: text,
             ..spec
@@ -105,7 +109,7 @@ fn tools() -> Arc<[Arc<ToolSpec>]> {
     (0..20).map(spec).collect()
 }
 
-/// Ten turns of a question, a call, its result, another call, and an answer.
+/// Ten turns of a question and two calls with their results.
 fn messages() -> Vec<Arc<Message>> {
     let said = "Some words of what was asked, done, found and answered. ".repeat(8);
     let message = |at: usize| {
@@ -117,12 +121,11 @@ fn messages() -> Vec<Arc<Message>> {
                 let call = ToolCall::new(call, "tool_1".to_owned(), args);
                 (Role::Assistant, Part::Call(call))
             }
-            2 => {
+            _ => {
                 let call = CallId::new(&format!("call-{}", at - 1)).unwrap();
                 let outcome = Outcome::done(said.clone());
                 return Message::of_outcome(&call, "tool_1", &outcome, Millis(0));
             }
-            _ => (Role::Assistant, Part::text(said.clone())),
         };
         let id = MessageId::new(&format!("m-{at}")).unwrap();
         Message::new(id, role, vec![part], Millis(0))
