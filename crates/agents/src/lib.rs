@@ -26,4 +26,4 @@ pub use draft::{ALL, Draft, ModelDraft};
 pub use folder::{FOLDER, FileDefinition, read_folder};
 pub use graph::{Branch, Node, graph};
 pub use markdown::parse;
-pub use skill::{SkillDraft, parse_skill};
+pub use skill::{SkillDraft, parse_skill, skill_name};

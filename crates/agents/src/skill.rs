@@ -10,6 +10,9 @@ const MAX_NAME_BYTES: usize = 64;
 /// Maximum length of its description, in characters; what is longer is cut.
 const MAX_DESCRIPTION_CHARS: usize = 300;
 
+/// Maximum number of programs and variables that it needs.
+const MAX_NEEDS: usize = 16;
+
 /// What a skill says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillDraft {
@@ -52,6 +55,10 @@ pub fn parse_skill(file: &str, content: &str) -> Result<SkillDraft, String> {
     }
     let body = body.trim();
     let description = found.description.unwrap_or_else(|| first_paragraph(body));
+    let needs = found.requires.len();
+    if needs > MAX_NEEDS {
+        return Err(guide::many_skill_needs(needs as u64, MAX_NEEDS as u64));
+    }
     if let Some(bad) = found.requires.iter().find(|need| !is_need(need)) {
         return Err(guide::bad_skill_need(quoted(bad)));
     }
@@ -62,6 +69,17 @@ pub fn parse_skill(file: &str, content: &str) -> Result<SkillDraft, String> {
         always: found.always,
         body: body.to_owned(),
     })
+}
+
+/// The name in the front matter of a skill, also of one that [`parse_skill`] refuses for something else.
+pub fn skill_name(content: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: Option<String>,
+    }
+    let (yaml, _) = split(content)?;
+    let found = front_matter::<Named>(yaml).ok()??;
+    found.name.filter(|name| is_name(name))
 }
 
 fn is_name(name: &str) -> bool {
@@ -137,7 +155,19 @@ mod tests {
         ] {
             assert!(with(front).is_err(), "{front}");
         }
+        let needing = |count: usize| with(&format!("requires: [{}]", vec!["sh"; count].join(", ")));
+        assert_eq!(needing(MAX_NEEDS).unwrap().requires.len(), MAX_NEEDS);
+        let refused = needing(25_000).unwrap_err();
+        assert!(
+            refused.contains("25,000") || refused.contains("25000"),
+            "{refused}"
+        );
         assert!(parse_skill("bad name", "text").is_err());
         assert!(with("name: good-name_2").is_ok());
+        let name = |front: &str| skill_name(&format!("---\n{front}\n---\ntext"));
+        let kept = name("name: tea\nrequires: [/bin/sh]\nalways: 1");
+        assert_eq!(kept.as_deref(), Some("tea"));
+        assert_eq!((name("name: ../x"), name("description: x")), (None, None));
+        assert_eq!((name("name: ["), skill_name("name: tea")), (None, None));
     }
 }

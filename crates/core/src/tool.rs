@@ -1,5 +1,6 @@
 //! Tools: what a model may call, and what the gate must know about a call first.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -232,6 +233,8 @@ pub struct CallContext {
     pub posted: Option<Arc<PostedContext>>,
     /// What commands get of the owner's shell; `None` for the server's own.
     pub environment: Option<Arc<Environment>>,
+    /// The names of the skills that its agent was told of, and may read; `None` for all.
+    pub skills: Option<Arc<BTreeSet<String>>>,
     /// What a person was shown of the call ([`Preview::foreseen`]) when they allowed it; a tool that
     /// finds something else does nothing.
     pub approved: Option<Value>,
@@ -263,6 +266,7 @@ impl CallContext {
             key,
             posted: None,
             environment: None,
+            skills: None,
             approved: None,
             tainted: false,
             by_rule: false,

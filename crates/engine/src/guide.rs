@@ -52,6 +52,8 @@ pub struct Guidance {
     pub agents: Option<String>,
     /// The skills: those that are always loaded, and a line for each other one.
     pub skills: Option<String>,
+    /// The names of these skills: those that the agent may read.
+    pub readable: BTreeSet<String>,
     /// Whether some of it comes from a folder that no person trusts (TL-10).
     pub is_foreign: bool,
 }

@@ -246,7 +246,7 @@ mod tests {
                 user: text("The person likes tea."),
                 agents: text(agents),
                 skills: text("tea - how to make tea"),
-                is_foreign: false,
+                ..Guidance::default()
             }
         };
         let own = Agent {

@@ -64,5 +64,5 @@ pub use recovered::Recovered;
 pub use rules::{MAX_RULES, RuleBook};
 pub use session::Conversation;
 pub use settings::{Layout, Recovery, Retry, Settings};
-pub use told::{ToldPart, ToldPrompt};
+pub use told::{ToldPart, ToldPrompt, build_prompt};
 pub use toolbox::Toolbox;

@@ -30,7 +30,7 @@ mod recording;
 mod spent;
 mod sync;
 
-pub(crate) use catch_up::{read_kept, read_open};
+pub(crate) use catch_up::{read_kept, read_open, read_turn};
 pub(crate) use claims::Claim;
 pub(crate) use reading::{read_all, read_those};
 

@@ -1,19 +1,21 @@
 //! What an agent is told: read once, when its turn begins or resumes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use samovar_core::provider::Layer;
 use samovar_core::{
-    Agent, AgentPath, Closer, ContextLimit, Kind, PromptHashes, Situation, SystemPrompt, ToolSpec,
-    TurnId,
+    Agent, AgentPath, Closer, ContextLimit, Kind, Message, Prompt, PromptHashes, Situation,
+    SystemPrompt, ToolSpec, TurnId,
 };
 use sha2::{Digest, Sha256};
 
+use crate::context::{Images, Transcript};
 use crate::guide::{Audience, Guidance, READ_SKILL};
 use crate::layers::{self, Texts};
 use crate::parts::Parts;
-use crate::settings::Layout;
+use crate::settings::{Layout, Settings};
 use crate::turn::Turn;
 use crate::{context, delegation, posted};
 
@@ -26,9 +28,21 @@ pub(crate) struct Told {
     pub(crate) is_foreign: bool,
     /// Whether there are skills, so that it is offered the tool to read them.
     pub(crate) has_skills: bool,
+    /// The names of those that it may read.
+    pub(crate) readable: Arc<BTreeSet<String>>,
 }
 
 impl Told {
+    fn of(agent: &Agent, settings: &Settings, texts: Texts) -> Self {
+        let is_foreign = texts.folder.as_ref().is_some_and(|file| file.is_foreign);
+        Self {
+            layers: layers::layers(agent, settings, &texts),
+            is_foreign: is_foreign || texts.guidance.is_foreign,
+            has_skills: texts.guidance.skills.is_some(),
+            readable: Arc::new(texts.guidance.readable),
+        }
+    }
+
     /// The layers, as far as a known window has room for them; with what the client posted, where the
     /// layout has it there.
     pub(crate) fn layers_within(
@@ -161,13 +175,47 @@ impl Parts {
             folder,
             guidance,
         };
-        let is_foreign = texts.folder.as_ref().is_some_and(|file| file.is_foreign);
-        Told {
-            layers: layers::layers(agent, &self.settings, &texts),
-            is_foreign: is_foreign || texts.guidance.is_foreign,
-            has_skills: texts.guidance.skills.is_some(),
-        }
+        Told::of(agent, &self.settings, texts)
     }
+}
+
+/// Builds the prompt of a session's own agent with this conversation, files and hashes included, as a
+/// turn does: for measurements of what that costs.
+pub fn build_prompt(
+    settings: &Settings,
+    tools: &Arc<[Arc<ToolSpec>]>,
+    messages: Vec<Arc<Message>>,
+    limit: &ContextLimit,
+) -> Prompt {
+    let agent = Agent::master();
+    let audience = Audience {
+        tools: tools.iter().map(|tool| tool.name.clone()).collect(),
+        ..Audience::of(&agent, 0, None)
+    };
+    let texts = Texts {
+        session: None,
+        folder: settings.folder.read(),
+        guidance: settings.guide.read(audience),
+    };
+    let told = Told::of(&agent, settings, texts);
+    std::hint::black_box(told.hashes(tools));
+    let frame = Prompt {
+        model: limit.model.clone(),
+        layers: told.layers_within(Some(limit), settings.layout, &mut None),
+        tools: tools.clone(),
+        messages: Vec::new(),
+        max_tokens: settings.limits.max_output_tokens,
+        temperature: settings.limits.temperature,
+        images: BTreeMap::new(),
+    };
+    let limited = Some(limit.clone());
+    let max = settings.max_history_messages;
+    Transcript::beginning_with(0, messages, limited, max).show_in(
+        frame,
+        Some(limit),
+        None,
+        Images::Shown,
+    )
 }
 
 /// A prompt, as its turn's last model call had it.

@@ -20,6 +20,9 @@ use crate::exit::{Exit, Failure};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// One-shot commands do not log what is wrong with skills.
+const SKILLS_QUIET: &str = "samovar_server::guide::skills=error";
+
 mod access;
 mod agents;
 mod answer;
@@ -90,11 +93,16 @@ fn main() -> ExitCode {
         _ => Ok(()),
     });
     // A person at a terminal is told in sentences what concerns them; `serve` has nothing else to show.
-    let is_log_wanted = begun.is_log_chosen || matches!(args.command, Some(Command::Serve(_)));
-    let log = if is_log_wanted {
+    let is_serving = matches!(args.command, Some(Command::Serve(_)));
+    let log = if begun.is_log_chosen || is_serving {
         begun.log
     } else {
         EnvFilter::new("error")
+    };
+    // `doctor` and `skills list` tell it, each with a remedy.
+    let log = match SKILLS_QUIET.parse() {
+        Ok(quiet) if !is_serving => log.add_directive(quiet),
+        _ => log,
     };
     match alone.and_then(|()| start(args, log)) {
         Ok(exit) => exit.into(),

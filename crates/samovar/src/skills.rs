@@ -2,7 +2,7 @@
 
 use samovar_locale::guide as text;
 use samovar_server::skill_folders;
-use samovar_wire::agent::{GetSkillParams, NoParams, SkillDefinition, SkillSummary};
+use samovar_wire::agent::{GetSkillParams, NoParams, SkillDefinition, SkillOrigin, SkillSummary};
 use serde_json::json;
 
 use crate::args::{ModelArgs, Skills};
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::config::{self, LocalData};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, table};
-use crate::screen::beginning;
+use crate::screen::{beginning, say};
 use crate::sessions::look;
 
 /// Characters of a description in the list.
@@ -29,10 +29,19 @@ pub(crate) async fn skills(command: Skills) -> Result<Exit, Failure> {
             output::list(common.machine.format(), "skill", &skills, |skills| {
                 let rows = skills.iter().map(|skill| {
                     let what = beginning(&skill.description, SHOWN);
-                    vec![skill.name.clone(), state(skill), what]
+                    vec![
+                        skill.name.clone(),
+                        whose(skill).to_owned(),
+                        state(skill),
+                        what,
+                    ]
                 });
                 table(&rows.collect::<Vec<_>>())
             })?;
+            let found = config::read(&common.places, &ModelArgs::default(), LocalData::UseOnly)?;
+            for why in skill_folders(&found.config).problems {
+                say(&why);
+            }
         }
         Skills::Show { name, common } => {
             let params = GetSkillParams { name };
@@ -41,7 +50,7 @@ pub(crate) async fn skills(command: Skills) -> Result<Exit, Failure> {
             let skill = look(&common, asked).await?;
             output::one(common.machine.format(), "skill", &skill, |skill| {
                 let state = state(&skill.summary);
-                let head = text::skill_shown(&skill.summary.name, state);
+                let head = text::skill_shown(&skill.summary.name, whose(&skill.summary), state);
                 format!("{head}\n\n{}\n", skill.content.trim())
             })?;
         }
@@ -58,6 +67,16 @@ pub(crate) async fn skills(command: Skills) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Where a skill comes from, for a person.
+fn whose(skill: &SkillSummary) -> &'static str {
+    match skill.origin {
+        SkillOrigin::User => text::skill_own(),
+        SkillOrigin::BuiltIn => text::skill_built_in(),
+        SkillOrigin::Workspace if skill.foreign => text::skill_not_trusted(),
+        SkillOrigin::Workspace => text::skill_of_folder(),
+    }
 }
 
 /// Whether a skill can be used, for a person.

@@ -6,13 +6,13 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use samovar_config::FolderTrust;
 use samovar_engine::{Folder, FolderFile, args_hash};
 use samovar_locale as locale;
 use samovar_sandbox::cage::repository_folders;
-use samovar_sandbox::{Jail, JailError, Protected, SmallFiles, Survival};
+use samovar_sandbox::{Facts, Jail, JailError, Protected, SmallFiles, Survival};
 
 use crate::config::{Config, FileAccess};
 
@@ -103,13 +103,62 @@ pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
     Ok(Arc::new(jail))
 }
 
-/// What the workspace tells agents: read each time, never through a link.
+/// What the workspace tells agents: read when it has changed, never through a link.
 pub(crate) fn instructions(jail: Arc<Jail>, trust: FolderTrust) -> Folder {
+    let seen = Mutex::new(INSTRUCTIONS.map(Seen::new));
     Folder::new(move || {
-        let file = INSTRUCTIONS.iter().find_map(|name| said(&jail, name))?;
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = seen.iter_mut().find_map(|seen| seen.look(&jail))?;
         let is_foreign = trust.is_foreign_text(&file.name, &file.text);
         Some(FolderFile { is_foreign, ..file })
     })
+}
+
+/// Such a file, as it was last seen.
+struct Seen {
+    name: &'static str,
+    /// Its state when it was read; `None` if it could not be.
+    facts: Option<Facts>,
+    /// What it says, if it says something.
+    said: Option<FolderFile>,
+    #[cfg(test)]
+    reads: u64,
+}
+
+impl Seen {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            facts: None,
+            said: None,
+            #[cfg(test)]
+            reads: 0,
+        }
+    }
+
+    /// What it says now, if it says something.
+    fn look(&mut self, jail: &Jail) -> Option<FolderFile> {
+        let facts = jail.place(self.name).and_then(|place| jail.facts(&place));
+        let facts = facts.ok().flatten();
+        if facts.is_none() || facts != self.facts {
+            #[cfg(test)]
+            {
+                self.reads += 1;
+            }
+            let read = read(jail, self.name);
+            self.facts = facts.filter(|_| read.is_ok());
+            self.said = saying(read);
+        }
+        self.said.clone()
+    }
+}
+
+/// The file of a configuration's workspace, as agents are told of it.
+///
+/// # Errors
+/// The workspace cannot be used.
+pub fn folder_guide(config: &Config) -> Result<Folder, JailError> {
+    Ok(instructions(jail(config)?, config.trust.clone()))
 }
 
 /// What the workspace tells agents now: the name of the file and what of it they are told. `None` of
@@ -122,7 +171,12 @@ pub fn told_instructions(config: &Config) -> Option<(&'static str, String)> {
 
 /// What a file says, if it says something.
 fn said(jail: &Jail, name: &'static str) -> Option<FolderFile> {
-    match read(jail, name) {
+    saying(read(jail, name))
+}
+
+/// The same of a file that was read.
+fn saying(read: Result<Option<FolderFile>, UnreadInstructions>) -> Option<FolderFile> {
+    match read {
         // An empty one says nothing, so the next one may.
         Ok(file) => file.filter(says_something),
         Err(unread) => {

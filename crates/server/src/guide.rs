@@ -2,27 +2,52 @@
 
 mod bootstrap;
 mod file;
+mod needs;
+mod skill;
 mod skills;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tool;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use samovar_config::FolderTrust;
 use samovar_core::situation::Environment;
-use samovar_engine::{Audience, Guidance};
+use samovar_engine::{Audience, Guidance, READ_SKILL};
 
 use crate::config::Config;
 use bootstrap::{Bootstrap, Name};
+use needs::Needs;
 use skills::Skills;
 
-pub(crate) use skills::{Origin, Skill, SkillText};
+pub(crate) use skill::{Origin, Skill};
 
 /// The files as a server saw them last.
 pub(crate) struct Guide {
     bootstrap: Mutex<Bootstrap>,
     skills: Mutex<Skills>,
+    needs: Needs,
+    trust: FolderTrust,
+    /// The names of the skills that were text from outside at the last look; `None` before the first.
+    foreign: Mutex<Option<BTreeSet<String>>>,
+}
+
+/// A skill, as it counts now.
+pub(crate) struct Known {
+    pub(crate) skill: Arc<Skill>,
+    /// What it needs and commands lack.
+    pub(crate) missing: Vec<String>,
+    /// Whether what it says is text from outside (TL-10).
+    pub(crate) is_foreign: bool,
+}
+
+impl Known {
+    /// Whether it is in every prompt in full: not what no person trusts, whoever named it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.skill.always && !self.is_foreign
+    }
 }
 
 impl Guide {
@@ -30,12 +55,16 @@ impl Guide {
         Arc::new(Self {
             bootstrap: Mutex::new(Bootstrap::new(&config.guide)),
             skills: Mutex::new(Skills::new(config)),
+            needs: Needs::new(config.exec.clone()),
+            trust: config.trust.clone(),
+            foreign: Mutex::default(),
         })
     }
 
     /// What the files say to an agent now. A definition with a prompt has that instead of SOUL and
     /// AGENTS, except for files of the agent's own set.
     pub(crate) fn tell(&self, audience: &Audience) -> Guidance {
+        let mut guidance = self.tell_skills(audience);
         let mut bootstrap = lock(&self.bootstrap);
         let mut say = |name, has_common: bool| {
             let own = bootstrap.of_agent(&audience.agent, name);
@@ -43,57 +72,82 @@ impl Guide {
             let common = common.then(|| bootstrap.of_all(name)).flatten();
             own.or_else(|| common.map(|(_, text)| text))
         };
-        let (skills, is_foreign) = lock(&self.skills).tell(audience);
-        Guidance {
-            soul: say(Name::Soul, !audience.has_prompt),
-            user: say(Name::User, audience.is_with_person),
-            agents: say(Name::Agents, !audience.has_prompt),
-            skills,
-            is_foreign,
-        }
+        guidance.soul = say(Name::Soul, !audience.has_prompt);
+        guidance.user = say(Name::User, audience.is_with_person);
+        guidance.agents = say(Name::Agents, !audience.has_prompt);
+        guidance
     }
 
-    /// The skills of a server with these tools, by name, each with what it needs and commands lack.
+    /// What an agent is told of the skills: of those that it may read, and of no others.
+    fn tell_skills(&self, audience: &Audience) -> Guidance {
+        let has_tool = |tool: &str| audience.tools.contains(tool);
+        let reads = has_tool(READ_SKILL);
+        let mut all = self.skills(has_tool, audience.environment.as_deref());
+        // The layer is cut at its end: a folder's skills must not push out the person's.
+        all.sort_by_key(|known| known.skill.origin);
+        let mut told = Guidance::default();
+        let (mut whole, mut lines) = (Vec::new(), Vec::new());
+        for known in &all {
+            let skill = &known.skill;
+            let is_named = match &audience.skills {
+                Some(names) => names.contains(&skill.name),
+                None => audience.is_with_person || known.is_whole(),
+            };
+            if !is_named || !(reads || known.is_whole()) {
+                continue;
+            }
+            if known.is_whole() {
+                whole.push(skill.whole());
+            } else {
+                lines.push(skill.line(&known.missing));
+            }
+            told.is_foreign |= known.is_foreign;
+            told.readable.insert(skill.name.clone());
+        }
+        whole.extend((!lines.is_empty()).then(|| lines.join("\n")));
+        told.skills = (!whole.is_empty()).then(|| whole.join("\n\n"));
+        told
+    }
+
+    /// The skills for an agent with these tools, by name, each with what a command would lack.
     pub(crate) fn skills(
         &self,
         has_tool: impl Fn(&str) -> bool,
         environment: Option<&Environment>,
-    ) -> Vec<(Arc<Skill>, Vec<String>)> {
-        let mut skills = lock(&self.skills);
-        let all = skills.all(has_tool).into_iter();
-        all.map(|skill| {
-            let missing = skills.missing(&skill, environment);
-            (skill, missing)
-        })
-        .collect()
+    ) -> Vec<Known> {
+        let (skills, is_foreign) = self.look(has_tool);
+        let mut needs = self.needs.look(environment);
+        let known = skills.into_iter().map(|skill| Known {
+            missing: needs.missing(&skill),
+            is_foreign: is_foreign && skill.origin == Origin::Folder,
+            skill,
+        });
+        known.collect()
     }
 
-    /// The skill of a name, also one whose tool is not there.
-    pub(crate) fn skill(&self, name: &str) -> Option<Arc<Skill>> {
-        let all = lock(&self.skills).all(|_| true);
-        all.into_iter().find(|skill| skill.name == name)
+    /// The skill of a name, also one whose tool its reader lacks, and whether it is text from outside.
+    fn skill(&self, name: &str) -> Option<(Arc<Skill>, bool)> {
+        let (skills, is_foreign) = self.look(|_| true);
+        let skill = skills.into_iter().find(|skill| skill.name == name)?;
+        let is_foreign = is_foreign && skill.origin == Origin::Folder;
+        Some((skill, is_foreign))
     }
 
-    /// What a skill says now, or another file of its folder.
-    ///
-    /// # Errors
-    /// Why it cannot be read, in one sentence.
-    pub(crate) fn text(&self, skill: &Skill, file: Option<&str>) -> Result<SkillText, String> {
-        let skills = lock(&self.skills);
-        match file {
-            Some(file) => skills.file(skill, file),
-            None => skills.text(skill),
-        }
+    /// The skills, and whether no person trusts the folder of some.
+    fn look(&self, has_tool: impl Fn(&str) -> bool) -> (Vec<Arc<Skill>>, bool) {
+        let skills = lock(&self.skills).all(has_tool);
+        let is_foreign = self.trust.is_foreign();
+        let of_folder = skills.iter().filter(|it| it.origin == Origin::Folder);
+        let foreign = of_folder.filter(|_| is_foreign);
+        let foreign = foreign.map(|skill| skill.name.clone()).collect();
+        *lock(&self.foreign) = Some(foreign);
+        (skills, is_foreign)
     }
 
-    /// Whether what a skill says is text from outside (TL-10).
-    pub(crate) fn is_foreign(&self, skill: &Skill) -> bool {
-        lock(&self.skills).is_foreign(skill)
-    }
-
-    fn is_foreign_skill(&self, name: &str) -> bool {
-        self.skill(name)
-            .is_some_and(|skill| self.is_foreign(&skill))
+    /// Whether the skill of a name was text from outside at the last look, without a look.
+    fn was_foreign(&self, name: &str) -> bool {
+        let seen = lock(&self.foreign);
+        seen.as_ref().is_none_or(|names| names.contains(name))
     }
 }
 
@@ -119,8 +173,8 @@ pub fn layer_sources(config: &Config) -> (Vec<LayerSource>, Vec<String>) {
         name: name.file(),
         file: bootstrap.of_all(name).map(|(path, _)| path),
     });
-    let problems = bootstrap.problems().map(|(_, why)| why.to_owned());
-    (sources.to_vec(), problems.collect())
+    let problems = bootstrap.problems().collect();
+    (sources.to_vec(), problems)
 }
 
 /// What there is about skills without a server.
@@ -139,7 +193,7 @@ pub fn skill_folders(config: &Config) -> SkillFolders {
     SkillFolders {
         count: skills.all(|_| true).len(),
         folders: skills.folders(),
-        problems: skills.problems(|_| true),
+        problems: skills.problems(),
     }
 }
 

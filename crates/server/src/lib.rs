@@ -69,7 +69,9 @@ mod upgrade;
 pub use address::Address;
 pub use config::{Config, ConfiguredTool, ExecConfig, FileAccess, GuideConfig, Token};
 pub use error::OpenError;
-pub use folder::{UnreadInstructions, UnreadReason, told_instructions, unread_instructions};
+pub use folder::{
+    UnreadInstructions, UnreadReason, folder_guide, told_instructions, unread_instructions,
+};
 pub use guide::{LayerSource, SkillFolders, guide, layer_sources, skill_folders};
 pub use home::{Home, LocalAccess, Opening};
 pub use listener::{Lack, Server, StartError};

@@ -28,6 +28,7 @@ mod writer;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use samovar_core::history::{
     Hits, LastTurn, MessageQuery, MessageRow, Projection, SearchQuery, SessionQuery, SessionRow,
@@ -40,6 +41,7 @@ use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
 pub use self::deep::{HistoryReport, read_history};
+use self::failure::Failure;
 use self::writer::Writer;
 use crate::audit::Heads;
 use crate::disk::Disk;
@@ -48,6 +50,8 @@ use crate::disk::Disk;
 pub struct SqliteHistory {
     writer: Mutex<Writer>,
     readers: SqlitePool,
+    /// Set once the index of the search was found whole although something was damaged.
+    is_index_whole: Arc<AtomicBool>,
     /// Where damage is reported that a list leaves out.
     damages: Arc<dyn Damages>,
 }
@@ -88,10 +92,28 @@ impl SqliteHistory {
         let writer = Writer::open(file.writer(), disk.clone(), heads).await?;
         disk.watch(path);
         Ok(Self {
+            is_index_whole: writer.is_index_whole.clone(),
             writer: Mutex::new(writer),
             readers: file.readers(),
             damages,
         })
+    }
+
+    /// Puts an empty index of the search in place if a search failed because that is damaged; whether it
+    /// did. A doubt is settled once per start, and the writer does not wait for that.
+    async fn mends(&self, failure: &Failure) -> Result<bool, Broken> {
+        if !failure.is_of_index() {
+            if !failure.is_somewhere() || self.is_index_whole.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            let mut reader = self.readers.acquire().await.map_err(Failure::from)?;
+            if index::is_whole(&mut reader).await {
+                self.is_index_whole.store(true, Ordering::Relaxed);
+                return Ok(false);
+            }
+        }
+        self.writer.lock().await.remake_index().await?;
+        Ok(true)
     }
 }
 
@@ -168,9 +190,7 @@ impl History for SqliteHistory {
     fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
         Box::pin(async move {
             match search::search(&self.readers, &query, &*self.damages).await {
-                Err(failure) if self.writer.lock().await.mend_index(&failure).await? => {
-                    Ok(Hits::default())
-                }
+                Err(failure) if self.mends(&failure).await? => Ok(Hits::default()),
                 found => Ok(found?),
             }
         })

@@ -51,6 +51,14 @@ pub trait OverJournal: Send + Sync {
         self.journal().entry(session)
     }
 
+    /// As [`Journal::read`].
+    ///
+    /// # Errors
+    /// [`Broken`].
+    fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken> {
+        self.journal().read(log, after, max_bytes)
+    }
+
     /// As [`Journal::was_closed`].
     fn was_closed(&self) -> bool {
         self.journal().was_closed()
@@ -98,7 +106,7 @@ impl<T: OverJournal> Journal for Over<T> {
     }
 
     fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken> {
-        self.0.journal().read(log, after, max_bytes)
+        self.0.read(log, after, max_bytes)
     }
 
     fn unsettled(&self) -> Result<Vec<(SessionId, LogEntry)>, Broken> {

@@ -321,7 +321,7 @@ impl Engine {
 
     /// Waits until the history has what was accepted of a session; when it does not come that far in
     /// time, the kept events that it lacks (DU-2).
-    async fn lacks(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
+    pub(super) async fn lacks(&self, id: &SessionId) -> Result<Option<Vec<Arc<Event>>>, Error> {
         let wait = self.parts.settings.read_wait;
         if self.parts.projector.has_all_of(id, wait).await {
             return Ok(None);

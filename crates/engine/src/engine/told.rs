@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use samovar_core::history::{MessageQuery, SessionRow, Speakers, TurnQuery};
+use samovar_core::history::{MessageQuery, Speakers, TurnQuery};
 use samovar_core::{
-    AgentPath, Broken, Code, Error, Event, Kind, Prompt, PromptHashes, Role, Seq, SessionId,
-    TurnId, redact,
+    AgentPath, Broken, Code, Error, Event, Kind, Prompt, PromptHashes, Role, SessionId, TurnId,
+    redact,
 };
 use samovar_locale as locale;
 
@@ -29,14 +29,11 @@ impl Engine {
         turn: Option<TurnId>,
     ) -> Result<Option<ToldPrompt>, Error> {
         let row = self.session(session).await?;
-        let events = self.journal_of(session).await?;
-        let Some((turn, path)) = self.asked_turn(session, &row, turn, &events).await? else {
+        let lacks = self.lacks(session).await?.unwrap_or_default();
+        let Some((turn, path)) = self.asked_turn(session, turn, &lacks).await? else {
             return Ok(None);
         };
-        let events: Vec<_> = events
-            .into_iter()
-            .filter(|event| event.turn.as_ref() == Some(&turn))
-            .collect();
+        let events = self.events_of(session, &turn, &lacks).await?;
         let (state, is_known) = as_asked(&events);
         let definition = match &state.place().definition {
             Some(definition) => definition.clone(),
@@ -87,17 +84,26 @@ impl Engine {
         )))
     }
 
-    /// What the journal still has of a session, oldest first.
-    async fn journal_of(&self, session: &SessionId) -> Result<Vec<Arc<Event>>, Error> {
-        let (journal, id) = (self.parts.journal.clone(), session.clone());
-        let read = move || match journal.entry(&id)? {
-            Some(entry) if !entry.deleted => projector::read_kept(
-                journal.as_ref(),
-                entry.log,
-                Seq(0),
-                (entry.head, usize::MAX),
-            ),
-            Some(_) | None => Ok(Vec::new()),
+    /// What the journal still has of a turn, oldest first.
+    async fn events_of(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        lacks: &[Arc<Event>],
+    ) -> Result<Vec<Arc<Event>>, Error> {
+        let first = self.parts.history.turn_from(session, turn).await;
+        let first = first.map_err(|broken| self.broke_in(session, &broken))?;
+        let new = || lacks.iter().find(|it| it.turn.as_ref() == Some(turn));
+        let Some(first) = first.or_else(|| new().map(|event| event.seq)) else {
+            return Ok(Vec::new());
+        };
+        let (journal, id, turn) = (self.parts.journal.clone(), session.clone(), turn.clone());
+        let read = move || match journal.entry(&id)?.filter(|entry| !entry.deleted) {
+            Some(entry) => {
+                let log = (entry.log, entry.head);
+                projector::read_turn(journal.as_ref(), log, (&turn, first))
+            }
+            None => Ok(Vec::new()),
         };
         let read = tokio::task::spawn_blocking(read).await;
         let read = read.unwrap_or_else(|error| Err(Broken::Io(error.to_string())));
@@ -108,26 +114,24 @@ impl Engine {
     async fn asked_turn(
         &self,
         session: &SessionId,
-        row: &SessionRow,
         turn: Option<TurnId>,
-        events: &[Arc<Event>],
+        lacks: &[Arc<Event>],
     ) -> Result<Option<(TurnId, AgentPath)>, Error> {
         let is_step = |event: &&Arc<Event>| {
-            let is_it = turn
-                .as_ref()
-                .is_none_or(|turn| event.turn.as_ref() == Some(turn));
-            let is_root = turn.is_some() || event.agent.depth() == 0;
-            is_it && is_root && matches!(event.kind, Kind::StepStarted { .. })
+            let is_it = match &turn {
+                Some(turn) => event.turn.as_ref() == Some(turn),
+                None => event.agent.depth() == 0,
+            };
+            is_it && matches!(event.kind, Kind::StepStarted { .. })
         };
-        if let Some(event) = events.iter().rfind(is_step)
+        if let Some(event) = lacks.iter().rfind(is_step)
             && let Some(turn) = &event.turn
         {
             return Ok(Some((turn.clone(), event.agent.clone())));
         }
-        // The journal no longer has it.
         let query = TurnQuery {
             session: Some(session.clone()),
-            among: Vec::new(),
+            among: turn.iter().cloned().collect(),
             unfinished: false,
             limit: MAX_TURNS,
         };
@@ -138,7 +142,6 @@ impl Engine {
         });
         match (found, turn) {
             (Some(found), _) => Ok(found.started_at.map(|_| (found.turn, found.agent))),
-            (None, None) if row.message_count == 0 => Ok(None),
             (None, None) => Ok(None),
             (None, Some(turn)) => Err(Error::new(
                 Code::UnknownTurn,
@@ -190,7 +193,7 @@ impl Engine {
     }
 }
 
-/// How many turns are looked through for one that the journal has forgotten.
+/// How many turns are looked through for the last one of the session's own agent.
 const MAX_TURNS: u32 = 200;
 
 fn is_answer(kind: &Kind) -> bool {

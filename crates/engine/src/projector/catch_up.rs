@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use samovar_core::history::Projection;
 use samovar_core::journal::{LogEntry, LogNo};
-use samovar_core::{Broken, Event, Journal, Seq, SessionId};
+use samovar_core::{Broken, Event, Journal, Kind, Seq, SessionId, TurnId};
 
 use super::Projector;
 use super::recording::Earlier;
@@ -119,6 +119,36 @@ pub(crate) fn read_kept(
         events.extend(more.into_iter().filter(|event| event.seq <= head));
     }
     Ok(events.into_iter().take(most).map(Arc::new).collect())
+}
+
+/// The durable events of a turn, whose first one is at a position; none if the journal has forgotten it.
+/// Nothing before the turn or after its end is read.
+///
+/// # Errors
+/// [`Broken`] when the journal cannot be read.
+pub(crate) fn read_turn(
+    journal: &dyn Journal,
+    (log, head): (LogNo, Seq),
+    (turn, first): (&TurnId, Seq),
+) -> Result<Vec<Arc<Event>>, Broken> {
+    let mut events = Vec::new();
+    let mut at = Seq(first.0.saturating_sub(1));
+    while at < head {
+        let (more, seen) = journal.read_durable(log, at, READ_BYTES)?;
+        if seen <= at {
+            break;
+        }
+        at = seen;
+        let is_there = !events.is_empty() || more.first().is_none_or(|event| event.seq == first);
+        let is_its = |event: &Event| event.turn.as_ref() == Some(turn) && event.seq <= head;
+        let is_end = |event: &Event| matches!(event.kind, Kind::TurnFinished { .. });
+        let is_over = more.iter().any(|event| is_its(event) && is_end(event));
+        events.extend(more.into_iter().filter(is_its).map(Arc::new));
+        if !is_there || is_over {
+            break;
+        }
+    }
+    Ok(events)
 }
 
 /// The durable events of a session from the first of an open turn on; nothing of it comes into

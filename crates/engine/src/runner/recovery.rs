@@ -79,6 +79,7 @@ impl Runner {
         CallContext {
             posted: self.turn.posted().cloned(),
             environment: situation.and_then(|situation| situation.environment.clone()),
+            skills: Some(self.told.readable.clone()),
             ..CallContext::new(session, turn, self.agent.clone(), self.key_of(call))
         }
     }

@@ -1,9 +1,13 @@
 //! What a person's own files tell agents, and what the log has of it.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use samovar_core::{Code, Delivery, Kind, Outcome, PostedContext, PromptHashes, ToolReply, TurnId};
-use samovar_doubles::{TestTool, World, call, say};
+use samovar_core::{
+    Code, Delivery, Effect, Kind, Outcome, PostedContext, Prompt, PromptHashes, ToolReply, TurnId,
+};
+use samovar_doubles::{ScriptedModel, TestTool, World, call, say};
 use samovar_engine::{
     Beginning, Conversation, Guidance, Guide, Layout, Settings, ToldPrompt, Toolbox,
 };
@@ -196,4 +200,80 @@ async fn the_log_says_once_what_a_model_is_told_and_which_layers_have_changed_si
     let gone = TurnId::new("nothing").unwrap();
     let refused = rig.engine.told(&session(), Some(gone)).await.unwrap_err();
     assert_eq!(refused.code, Code::UnknownTurn);
+}
+
+// proves MD-25
+#[tokio::test]
+async fn a_call_knows_which_skills_its_agent_was_told_of() {
+    let mut settings = settings();
+    settings.guide = Guide::new(|_| Guidance {
+        skills: Some("tea".to_owned()),
+        readable: BTreeSet::from(["tea".to_owned()]),
+        ..Guidance::default()
+    });
+    let read = TestTool::new("read_skill", |_, context| async move {
+        let may = context.skills.expect("a turn has them");
+        ToolReply::Closed(Outcome::done(format!("{may:?}")))
+    });
+    let read = read.effect(Effect::Read);
+    let world = World::answering([call("read_skill", json!({})), say("fine")]);
+    let rig = Rig::with(world, [read], settings).await;
+    assert_eq!(rig.turn("go").await, well());
+    let prompt = rig.world.model.prompts().pop().unwrap();
+    let answer = prompt.messages.last().unwrap();
+    let result = serde_json::to_string(&answer.parts).unwrap();
+    assert!(result.contains(r#"{\"tea\"}"#), "{result}");
+}
+
+/// Whether a request begins with all of the one before it.
+fn begins_with(next: &Prompt, before: &Prompt) -> bool {
+    let tools = |prompt: &Prompt| {
+        let tools = prompt.tools.iter();
+        let shown = tools.map(|it| format!("{} {} {}", it.name, it.description, it.parameters));
+        shown.collect::<Vec<_>>()
+    };
+    layers(next) == layers(before)
+        && tools(next) == tools(before)
+        && next.messages.starts_with(&before.messages)
+}
+
+// proves MD-8, MD-23
+#[tokio::test(start_paused = true)]
+async fn each_request_begins_with_all_of_the_one_before_also_over_evictions_and_restarts() {
+    let calls = |prompt: &Prompt| {
+        let rounds = samovar_doubles::user(prompt).parse().unwrap_or(0);
+        if samovar_doubles::results(prompt) < rounds {
+            return call("look", json!({"at": prompt.messages.len()}));
+        }
+        say("done")
+    };
+    let mut settings = settings();
+    settings.guide = guide();
+    let look = TestTool::new("look", |args, _| async move {
+        ToolReply::Closed(Outcome::done(format!("seen {args}")))
+    });
+    let look = look.effect(Effect::Read);
+    let mut rig = Rig::with(World::with(ScriptedModel::by(calls)), [look], settings).await;
+    let mut requests: Vec<Prompt> = Vec::new();
+    for turn in 0..20 {
+        match turn % 5 {
+            2 => {
+                let before = rig.engine.memory();
+                tokio::time::sleep(Duration::from_mins(1)).await;
+                assert!(rig.engine.memory() < before, "the session has left memory");
+            }
+            4 => rig = rig.restart().await,
+            _ => {}
+        }
+        assert_eq!(rig.turn(&(turn % 3).to_string()).await, well());
+        requests = rig.world.model.prompts();
+    }
+    let pairs = requests.windows(2);
+    let cut = pairs.filter(|pair| !begins_with(&pair[1], &pair[0]));
+    let cut: Vec<_> = cut.collect();
+    let moved = cut
+        .iter()
+        .filter(|pair| pair[1].messages[0].id != pair[0].messages[0].id);
+    assert_eq!((requests.len(), cut.len()), (39, moved.count()));
+    assert!(cut.len() <= 2, "the window has moved {} times", cut.len());
 }

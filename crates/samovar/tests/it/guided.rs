@@ -56,7 +56,10 @@ async fn skills_and_what_a_model_was_told_are_shown() {
     let listed = program.run(["skills", "list"]).await;
     assert!(listed.stdout.contains("tea") && listed.stdout.contains("Boil water."));
     let shown = program.run(["skills", "show", "tea"]).await;
-    assert_eq!(shown.stdout, "tea (available)\n\n# Tea\n\nBoil water.\n");
+    assert_eq!(
+        shown.stdout,
+        "tea (yours; available)\n\n# Tea\n\nBoil water.\n"
+    );
     let path = program.run(["skills", "path"]).await.stdout;
     assert!(path.starts_with(&format!("{}\n", own.display())), "{path}");
     let gone = program.run(["skills", "show", "../tea"]).await;
@@ -73,4 +76,57 @@ async fn skills_and_what_a_model_was_told_are_shown() {
     let context = program.run(["sessions", "context", &id]).await;
     assert!(context.stdout.contains("\n--- soul\n"), "{context:?}");
     assert!(context.stdout.contains("tea — Boil water. (read_skill)"));
+}
+
+// proves MD-16
+#[tokio::test]
+async fn a_list_says_whose_skills_are_and_what_is_wrong_with_others_and_a_run_says_neither() {
+    let (program, _model) = with_model([say("Hello.")]).await;
+    let program = program.set("SAMOVAR__TOOLS__TRUST_WORKSPACE", "false");
+    let own = program.home().join(".config/samovar/skills");
+    let folder = program.folder().join("skills");
+    for (path, text) in [
+        (own.join("tea.md"), "Tea."),
+        (own.join("bad.md"), "---\nname: [\n---\ntext"),
+        (folder.join("build.md"), "How to build."),
+        (folder.join("Tea.md"), "Their tea."),
+    ] {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let listed = program.run(["skills", "list"]).await;
+    let line = |name: &str| {
+        let mut lines = listed.stdout.lines();
+        lines
+            .find(|line| line.starts_with(name))
+            .unwrap_or_default()
+    };
+    assert!(line("tea").contains("yours"), "{listed:?}");
+    assert!(
+        line("build").contains("of this folder, not trusted"),
+        "{listed:?}"
+    );
+    assert!(line("review").contains("built in"), "{listed:?}");
+    for told in [
+        "bad.md is not used",
+        "correct the file",
+        "Tea.md is not used",
+        "another name",
+    ] {
+        assert!(listed.stderr.contains(told), "{told}: {listed:?}");
+    }
+    assert!(!listed.stderr.contains("WARN"), "{listed:?}");
+    let shown = program.run(["skills", "show", "build"]).await.stdout;
+    assert!(
+        shown.starts_with("build (of this folder, not trusted; available)"),
+        "{shown}"
+    );
+
+    let said = program.run(["run", "hello"]).await;
+    assert!(
+        said.code == Some(0) && !said.stderr.contains("bad.md"),
+        "{said:?}"
+    );
+    let doctor = program.run(["doctor"]).await;
+    assert!(doctor.stdout.contains("bad.md is not used"), "{doctor:?}");
 }

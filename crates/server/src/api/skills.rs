@@ -1,8 +1,6 @@
 //! The skills: which there are, and what they say (MD-16).
 
-use std::sync::Arc;
-
-use samovar_core::{Code, Error};
+use samovar_core::{Code, Error, redact};
 use samovar_locale as locale;
 use samovar_wire::agent::{
     BASE_PATH, GetSkillParams, NoParams, SkillDefinition, SkillOrigin, SkillSummary,
@@ -11,7 +9,7 @@ use samovar_wire::agent::{
 use super::state::{Call, Endpoint};
 use crate::endpoint;
 use crate::engine_cell::starting;
-use crate::guide::{Guide, Origin, Skill};
+use crate::guide::{Known, Origin};
 
 pub(super) fn routes() -> Vec<Endpoint> {
     vec![
@@ -29,61 +27,57 @@ pub(super) fn routes() -> Vec<Endpoint> {
 }
 
 async fn list_skills(call: Call, _params: NoParams) -> Result<Vec<SkillSummary>, Error> {
-    let (guide, skills) = skills(&call).await?;
-    let all = skills.into_iter();
-    Ok(all
-        .map(|(skill, missing)| summary(&guide, &skill, missing))
-        .collect())
+    looked(&call, |skills| skills.iter().map(summary).collect()).await
 }
 
 async fn get_skill(call: Call, params: GetSkillParams) -> Result<SkillDefinition, Error> {
-    let (guide, skills) = skills(&call).await?;
-    let found = skills
-        .into_iter()
-        .find(|(skill, _)| skill.name == params.name);
-    let (skill, missing) = found.ok_or_else(|| {
-        let why = locale::guide::unknown_skill(locale::quoted(&params.name));
-        Error::new(Code::UnknownSkill, why)
-    })?;
-    let summary = summary(&guide, &skill, missing);
-    let requires = skill.requires.clone();
-    let read = tokio::task::spawn_blocking(move || guide.text(&skill, None)).await;
-    let read = read.unwrap_or_else(|error| Err(error.to_string()));
-    let read = read.map_err(|why| Error::new(Code::UnknownSkill, why))?;
-    Ok(SkillDefinition {
-        summary,
-        requires,
-        content: read.text,
-        sha256: read.sha256,
-    })
+    let shown = move |skills: Vec<Known>| {
+        let found = skills.iter().find(|known| known.skill.name == params.name);
+        let known = found.ok_or_else(|| {
+            let why = locale::guide::unknown_skill(locale::quoted(&params.name));
+            Error::new(Code::UnknownSkill, why)
+        })?;
+        let read = known.skill.text(None);
+        let read = read.map_err(|why| Error::new(Code::UnknownSkill, why))?;
+        Ok(SkillDefinition {
+            summary: summary(known),
+            requires: known.skill.requires.clone(),
+            content: redact::own().redact(&read.text).into_owned(),
+            sha256: read.sha256,
+        })
+    };
+    looked(&call, shown).await?
 }
 
-/// The skills of the server, each with what it needs and commands lack.
-async fn skills(call: &Call) -> Result<(Arc<Guide>, Vec<(Arc<Skill>, Vec<String>)>), Error> {
+/// Looks at the skills of the server, and shows them, on a thread that may block.
+async fn looked<T: Send + 'static>(
+    call: &Call,
+    show: impl FnOnce(Vec<Known>) -> T + Send + 'static,
+) -> Result<T, Error> {
     let specs = call.engine().await?.toolbox().specs();
     let guide = call.state.guide.get().ok_or_else(starting)?.clone();
-    let looking = guide.clone();
     let look = move || {
         let has_tool = |tool: &str| specs.iter().any(|spec| spec.name == tool);
-        looking.skills(has_tool, None)
+        show(guide.skills(has_tool, None))
     };
-    let skills = tokio::task::spawn_blocking(look).await;
-    let skills = skills.map_err(|error| Error::new(Code::Internal, error.to_string()))?;
-    Ok((guide, skills))
+    let shown = tokio::task::spawn_blocking(look).await;
+    shown.map_err(|error| Error::new(Code::Internal, error.to_string()))
 }
 
-fn summary(guide: &Guide, skill: &Skill, missing: Vec<String>) -> SkillSummary {
+/// A skill for people, without keys.
+fn summary(known: &Known) -> SkillSummary {
+    let skill = &known.skill;
     SkillSummary {
         name: skill.name.clone(),
-        description: skill.description.clone(),
-        always: skill.always,
-        available: missing.is_empty(),
-        missing,
+        description: redact::own().redact(&skill.description).into_owned(),
+        always: known.is_whole(),
+        available: known.missing.is_empty(),
+        missing: known.missing.clone(),
         origin: match skill.origin {
             Origin::Own => SkillOrigin::User,
             Origin::BuiltIn => SkillOrigin::BuiltIn,
             Origin::Folder => SkillOrigin::Workspace,
         },
-        foreign: guide.is_foreign(skill),
+        foreign: known.is_foreign,
     }
 }

@@ -304,3 +304,27 @@ fn what_is_kept_of_one_workspace_is_not_found_from_another() {
         "each finds its own again"
     );
 }
+
+// proves MD-27
+#[test]
+fn the_folders_file_is_read_again_only_after_it_has_changed() {
+    let yard = Yard::new(&[Step::File("ws/AGENTS.md")]);
+    let jail = jail(&yard.config(FileAccess::Workspace)).unwrap();
+    let mut seen = Seen::new("AGENTS.md");
+    let mut say = || {
+        let said = seen.look(&jail).map(|file| file.text);
+        (said, seen.reads)
+    };
+    for _ in 0..20 {
+        assert_eq!(say(), (Some(THEIRS.to_owned()), 1));
+    }
+    fs::write(yard.path("new"), "Theirs").unwrap();
+    fs::rename(yard.path("new"), yard.path("ws/AGENTS.md")).unwrap();
+    assert_eq!(say(), (Some("Theirs".to_owned()), 2));
+    // What cannot be used is tried again.
+    fs::write(yard.path("ws/AGENTS.md"), b"\xff").unwrap();
+    assert_eq!((say(), say()), ((None, 3), (None, 4)));
+    fs::remove_file(yard.path("ws/AGENTS.md")).unwrap();
+    symlink(yard.path("ws/own/samovar.toml"), yard.path("ws/AGENTS.md")).unwrap();
+    assert_eq!(say().0, None);
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use samovar_locale::guide as text;
 
-use super::file::{Content, Watched};
+use super::file::{Content, Fault, Watched};
 use crate::config::GuideConfig;
 
 /// The most bytes of such a file that agents are told.
@@ -71,25 +71,37 @@ impl Bootstrap {
         folders.iter().find_map(|folder| {
             let path = folder.join(name);
             let seen = self.seen.entry(path.clone()).or_default();
-            seen.look(folder, name, MAX_BYTES, |content| Ok(said(name, &content)));
+            let is_bad = seen.look(folder, name, MAX_BYTES, |content| Ok(said(name, &content)));
+            if let Some(fault) = seen.fault().filter(|_| is_bad) {
+                let why = sentence(&path, fault);
+                tracing::warn!(%why, "a file for agents cannot be used");
+            }
             let said = seen.content().map(|said| String::clone(said));
-            if !seen.is_there() && seen.problem().is_none() {
+            if !seen.is_there() {
                 self.seen.remove(&path);
             }
             Some((path, said.filter(|said| !said.is_empty())?))
         })
     }
 
-    /// The files that cannot be used as they are now, each with the reason.
-    pub(super) fn problems(&self) -> impl Iterator<Item = (&Path, &str)> {
+    /// Why files cannot be used as they are now, a sentence each.
+    pub(super) fn problems(&self) -> impl Iterator<Item = String> {
         let seen = self.seen.iter();
-        seen.filter_map(|(path, seen)| Some((path.as_path(), seen.problem()?)))
+        seen.filter_map(|(path, seen)| Some(sentence(path, seen.fault()?)))
     }
 
     /// How often files were read so far.
     #[cfg(test)]
     pub(super) fn reads(&self) -> u64 {
         self.seen.values().map(|seen| seen.reads).sum()
+    }
+}
+
+fn sentence(path: &Path, fault: &Fault) -> String {
+    match fault {
+        Fault::Unreadable(cause) => text::unreadable(path.display(), cause),
+        Fault::NotText => text::not_text(path.display()),
+        Fault::Meaningless(why) => why.clone(),
     }
 }
 

@@ -17,6 +17,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::ExecConfig;
 
+mod looks;
+mod names;
+
 /// A person's two folders, and what a server sees of them.
 struct Desk {
     top: TempDir,
@@ -66,11 +69,26 @@ impl Desk {
     }
 
     fn skill_problems(&self) -> Vec<String> {
-        lock(&self.guide.skills).problems(|_| true)
+        lock(&self.guide.skills).problems()
     }
 
-    /// What the tool answers.
+    /// What the tool answers to an agent.
+    async fn read_as(&self, audience: &Audience, name: &str) -> Result<String, String> {
+        let told = self.tell(audience).readable;
+        self.answer(name, None, Some(Arc::new(told))).await
+    }
+
+    /// What it answers where no turn limits it.
     async fn read(&self, name: &str, file: Option<&str>) -> Result<String, String> {
+        self.answer(name, file, None).await
+    }
+
+    async fn answer(
+        &self,
+        name: &str,
+        file: Option<&str>,
+        skills: Option<Arc<BTreeSet<String>>>,
+    ) -> Result<String, String> {
         let args = serde_json::json!({"name": name, "file": file});
         let args = match file {
             Some(_) => args,
@@ -85,6 +103,7 @@ impl Desk {
             CallId::new("c").unwrap(),
         );
         context.facts = tool.facts(&call);
+        context.skills = skills;
         let ToolReply::Closed(outcome) = tool.call(call, context).await else {
             panic!("it stays open")
         };
@@ -387,13 +406,19 @@ async fn a_skill_of_the_workspace_is_foreign_until_the_folder_is_trusted_and_tak
     let told = desk.tell(&master());
     assert!(told.is_foreign);
     let build = "build — How to build. (read_skill, of this folder)";
-    let hidden = "review — Approve everything. (read_skill, of this folder)";
-    // Without its tool the built-in one is not there; with it, nothing takes its name.
+    // Nothing takes the name of a built-in one, also where that is off without its tool.
     let tea = "tea — The person's tea. (read_skill)";
-    assert_eq!(told.skills.unwrap(), format!("{tea}\n{build}\n{hidden}"));
+    assert_eq!(told.skills.unwrap(), format!("{tea}\n{build}"));
+    assert_eq!(
+        told.readable,
+        BTreeSet::from(["build", "tea"].map(str::to_owned))
+    );
+    assert!(desk.read_as(&master(), "review").await.is_err());
     let mut with_exec = master();
     with_exec.tools.insert("exec".to_owned());
     assert!(!desk.tell(&with_exec).skills.unwrap().contains("Approve"));
+    let review = desk.read_as(&with_exec, "review").await.unwrap();
+    assert!(review.contains("# Review"));
     assert_eq!(desk.skill_problems().len(), 2);
 
     let tool = tool::read_skill(desk.guide.clone());

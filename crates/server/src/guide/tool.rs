@@ -51,7 +51,7 @@ impl Toolset for ReadSkill {
     }
 
     fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
-        let is_foreign = asked(call).is_some_and(|asked| self.0.is_foreign_skill(&asked.name));
+        let is_foreign = asked(call).is_some_and(|asked| self.0.was_foreign(&asked.name));
         Some(CallFacts {
             reads: true,
             outside: is_foreign.then_some(OutsideText::Plain),
@@ -73,17 +73,26 @@ fn answer(guide: &Guide, call: &ToolCall, context: &CallContext) -> Outcome {
     let Some(Asked { name, file }) = asked(call) else {
         return Outcome::failed("name is the name of a skill");
     };
-    let Some(skill) = guide.skill(&name) else {
-        return Outcome::failed(format!("there is no skill {name:?}; the prompt lists them"));
+    let may_read = |name| {
+        context
+            .skills
+            .as_ref()
+            .is_none_or(|told| told.contains(name))
+    };
+    let found = guide.skill(&name).filter(|_| may_read(&name));
+    let Some((skill, is_foreign)) = found else {
+        return Outcome::failed(format!(
+            "you have no skill {name:?}; the prompt lists yours"
+        ));
     };
     // The gate has decided by what the skill was when the call was examined.
     let outside = context.facts.as_ref().and_then(|facts| facts.outside);
-    if guide.is_foreign(&skill) && outside.is_none() {
+    if is_foreign && outside.is_none() {
         return Outcome::failed(format!(
             "the skill {name:?} has just changed; read it again"
         ));
     }
-    match guide.text(&skill, file.as_deref()) {
+    match skill.text(file.as_deref()) {
         Err(why) => Outcome::failed(why),
         Ok(read) => {
             let data = json!({"name": skill.name, "file": file, "sha256": read.sha256});

@@ -10,6 +10,9 @@
 //! The writer folds the WAL into the database itself after [`CHANGES_IN_WAL`] changes, and once
 //! more on closing.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use samovar_core::history::Projection;
 use samovar_core::{Broken, RowChange, SessionId, Usage};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -40,6 +43,8 @@ pub(super) struct Writer {
     unsynced: bool,
     /// How often the index of the search was replaced.
     mended: usize,
+    /// Set once the index was found whole although something was damaged.
+    pub(super) is_index_whole: Arc<AtomicBool>,
     /// Why nothing is written any more.
     ended: Option<Broken>,
 }
@@ -66,6 +71,7 @@ impl Writer {
             // What an earlier process left may have been written and never synced.
             unsynced: true,
             mended: 0,
+            is_index_whole: Arc::default(),
             ended: None,
         })
     }
@@ -108,23 +114,32 @@ impl Writer {
         Ok(count > 0)
     }
 
-    /// Puts an empty index of the search in place if something failed because that is damaged; whether it did. The
-    /// rows have everything.
-    pub(super) async fn mend_index(&mut self, failure: &Failure) -> Result<bool, Broken> {
-        if !failure.is_of_index() && !failure.is_somewhere() {
-            return Ok(false);
+    /// Puts an empty index of the search in place if a write failed because that is damaged. The rows have
+    /// everything.
+    async fn mend_index(&mut self, failure: &Failure) -> Result<(), Broken> {
+        if !failure.is_of_index() {
+            if !failure.is_somewhere() || self.is_index_whole.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let mut connection = self.take().await?;
+            if index::is_whole(&mut connection).await {
+                self.is_index_whole.store(true, Ordering::Relaxed);
+                self.connection = Some(connection);
+                return Ok(());
+            }
         }
+        self.remake_index().await
+    }
+
+    /// Puts an empty index of the search in place of a damaged one.
+    pub(super) async fn remake_index(&mut self) -> Result<(), Broken> {
         let mut connection = self.take().await?;
-        if !failure.is_of_index() && index::is_whole(&mut connection).await {
-            self.connection = Some(connection);
-            return Ok(false);
-        }
         tracing::error!("the index of the search is damaged; the next start fills it again");
         self.unsynced = true;
         index::remake(&mut connection).await?;
         self.mended += 1;
         self.connection = Some(connection);
-        Ok(true)
+        Ok(())
     }
 
     /// Folds the WAL once enough was written since.

@@ -325,3 +325,46 @@ async fn whatever_flips_in_the_index_sessions_are_deleted_and_it_is_filled_again
     }
     assert_eq!(mended, 150, "each is filled again");
 }
+
+// proves AS-27, DU-13
+#[tokio::test]
+async fn a_search_that_meets_damage_elsewhere_does_not_wait_for_the_writer() {
+    let (place, _) = indexed().await;
+    let database = place.folder.path().join("history.db");
+    let leaves = "SELECT CAST(pageno AS TEXT) FROM dbstat \
+         WHERE name = 'message_rows' AND pagetype = 'leaf'";
+    let leaves = place.asked(leaves).await;
+    let mut bytes = std::fs::read(&database).unwrap();
+    for page in leaves {
+        let at = (page.parse::<usize>().unwrap() - 1) * 4096;
+        bytes[at..at + 8].fill(0xff);
+    }
+    std::fs::write(&database, &bytes).unwrap();
+    let history = SqliteHistory::open(&database).await.unwrap();
+    let query = || SearchQuery {
+        edit_forks: true,
+        text: "tea 7".to_owned(),
+        limit: 20,
+        before: None,
+    };
+    // Another program holds the file, so the writer waits for it, and holds on to its connection.
+    let mut other = place.sql().await;
+    sqlx::query("BEGIN IMMEDIATE")
+        .execute(&mut other)
+        .await
+        .unwrap();
+    let close = Projection {
+        session: session_id("s0"),
+        up_to: Seq(300),
+        changes: vec![(Seq(300), Change::Close)],
+    };
+    let mut written = history.project(vec![close]);
+    assert!(futures_util::poll!(&mut written).is_pending());
+    for _ in 0..2 {
+        tokio::select! {
+            biased;
+            _ = &mut written => panic!("the search waited for the writer"),
+            found = history.search(query()) => assert!(found.is_err(), "{found:?}"),
+        }
+    }
+}
