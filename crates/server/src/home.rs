@@ -38,6 +38,7 @@ use crate::failures::Failures;
 use crate::folder;
 use crate::guide::Guide;
 use crate::guide::tool::read_skill;
+use crate::logins::Logins;
 use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
@@ -125,11 +126,10 @@ impl Opening {
             source,
         })?;
         let made = || Arc::new(crate::providers::registry(config.providers.clone()));
-        let registry = config.registry.clone().unwrap_or_else(made);
         let (filler, engine) = EngineCell::new();
         let api = api::State {
             stores: OnceLock::new(),
-            registry,
+            registry: config.registry.clone().unwrap_or_else(made),
             tokens: Arc::new(tokens),
             tools: Arc::new(tools),
             definitions: OnceLock::new(),
@@ -139,6 +139,7 @@ impl Opening {
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
             failures: Failures::default(),
+            logins: Logins::open(&files, config.page).map_err(token_error)?,
             is_stop_noted: AtomicBool::new(false),
         };
         let shared = Shared {

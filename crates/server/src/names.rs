@@ -46,6 +46,14 @@ impl Names {
         self.origins.first().map_or("", String::as_str)
     }
 
+    /// Where a person's browser reaches the server: at a proxy with TLS, if there is one, else as
+    /// other clients do.
+    pub(crate) fn page(&self) -> &str {
+        let mut origins = self.origins.iter();
+        let secure = origins.find(|origin| origin.starts_with("https:"));
+        secure.map_or_else(|| self.url(), String::as_str)
+    }
+
     fn and(mut self, scheme: &str, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
         for authority in more {
             let authority = authority.into().to_ascii_lowercase();
@@ -63,13 +71,19 @@ impl Names {
     }
 
     pub(crate) fn has_authority(&self, authority: &str) -> bool {
+        self.origin_of(authority).is_some()
+    }
+
+    /// The origin of the page that a browser finds at this authority; `None` if it is none of ours.
+    pub(crate) fn origin_of(&self, authority: &str) -> Option<&str> {
         let given = authority.to_ascii_lowercase();
-        let mut ours = self.authorities.iter();
+        let mut ours = self.authorities.iter().zip(&self.origins);
         // Clients leave out the usual port, with TLS at a proxy that of TLS.
-        ours.any(|ours| {
+        let found = ours.find(|(ours, _)| {
             let usual = ["http", "https"].map(|scheme| without_usual_port(scheme, ours));
-            *ours == given || usual.contains(&given.as_str())
-        })
+            **ours == given || usual.contains(&given.as_str())
+        });
+        found.map(|(_, origin)| origin.as_str())
     }
 
     pub(crate) fn has_origin(&self, origin: &HeaderValue) -> bool {

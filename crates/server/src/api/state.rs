@@ -15,8 +15,9 @@ use crate::endpoint;
 use crate::engine_cell::starting;
 use crate::failures::Failures;
 use crate::guide::Guide;
+use crate::logins::Logins;
 use crate::registered::RegisteredTools;
-use crate::tokens::Tokens;
+use crate::tokens::{self, Tokens};
 
 /// What the handlers of `/api` work with.
 pub(crate) struct State {
@@ -36,6 +37,8 @@ pub(crate) struct State {
     pub(crate) approval: Approval,
     /// Requests without a valid token.
     pub(crate) failures: Failures,
+    /// How browsers get in.
+    pub(crate) logins: Logins,
     /// Whether the audit has the end of this run.
     pub(crate) is_stop_noted: AtomicBool,
 }
@@ -44,6 +47,16 @@ pub(super) type Call = endpoint::Call<Arc<State>>;
 pub(super) type Endpoint = endpoint::Endpoint<Arc<State>>;
 
 impl State {
+    /// Changes the tokens. A change waits for the disk, and nobody else is to wait with it.
+    pub(super) async fn change_tokens<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Tokens) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let tokens = self.tokens.clone();
+        let changed = tokio::task::spawn_blocking(move || change(&tokens)).await;
+        changed.unwrap_or_else(|error| Err(tokens::not_kept(&error.into())))
+    }
+
     pub(super) fn stores(&self) -> Result<&Arc<Stores>, Error> {
         self.stores.get().ok_or_else(starting)
     }
