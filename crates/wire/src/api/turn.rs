@@ -51,7 +51,7 @@ pub struct TurnInfo {
     pub finish_reason: Option<String>,
     /// Why it failed; absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<TurnError>,
+    pub fault: Option<TurnFault>,
     /// When it started, in milliseconds since 1970; absent while it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Millis>,
@@ -85,7 +85,7 @@ pub struct TurnInfo {
 
 /// Why a turn failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TurnError {
+pub struct TurnFault {
     /// The stable code.
     pub code: String,
     /// What happened, what was kept, and what to do.
@@ -138,7 +138,7 @@ impl TurnInfo {
             tool_call_id: row.parent_call,
             state,
             finish_reason: row.end.map(|(reason, _)| reason.as_str().to_owned()),
-            error: row.fault.map(|fault| TurnError {
+            fault: row.fault.map(|fault| TurnFault {
                 code: fault.code.as_str().to_owned(),
                 message: fault.message,
             }),

@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::setup::with_model;
 
@@ -66,7 +67,7 @@ async fn talk(version: &str) {
         std::fs::rename(next, address).unwrap();
     };
     say_where(&address, &server.address);
-    let (mut page, mut said) = page(version, &address, server.token());
+    let (mut page, mut said, _reader) = page(version, &address, server.token());
     let mut in_a_row = IN_A_ROW;
     let mut kill = 0;
     while kill < KILLS || is_less(&said.borrow()) {
@@ -102,7 +103,11 @@ fn is_less(said: &str) -> bool {
     !matches!(numbers[..], [turns, pages] if turns >= TURNS && pages >= PAGES)
 }
 
-fn page(version: &str, address: &Path, token: &str) -> (Child, watch::Receiver<String>) {
+fn page(
+    version: &str,
+    address: &Path,
+    token: &str,
+) -> (Child, watch::Receiver<String>, JoinSet<()>) {
     let home = home();
     let own = home.join("node_modules/.bin/node");
     let node = if own.exists() { own } else { "node".into() };
@@ -118,12 +123,13 @@ fn page(version: &str, address: &Path, token: &str) -> (Child, watch::Receiver<S
         .unwrap();
     let mut lines = BufReader::new(page.stdout.take().unwrap()).lines();
     let (say, said) = watch::channel(String::new());
-    tokio::spawn(async move {
+    let mut reader = JoinSet::new();
+    reader.spawn(async move {
         while let Ok(Some(line)) = lines.next_line().await {
             say.send_replace(line);
         }
     });
-    (page, said)
+    (page, said, reader)
 }
 
 fn home() -> PathBuf {

@@ -119,8 +119,8 @@ async fn why_an_answer_failed_is_stored_with_it() {
     assert_eq!(kept[1]["metadata"]["reason"], "error");
     assert_eq!(&kept[1]["metadata"]["error"], why);
     let turns = app.get("/api/turns?sessionId=c").await.body;
-    let error = json!({"code": "stream_cut", "message": why});
-    assert_eq!(turns[0]["error"], error);
+    let fault = json!({"code": "stream_cut", "message": why});
+    assert_eq!(turns[0]["fault"], fault);
 }
 
 // proves UI-1, UI-9
