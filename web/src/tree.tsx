@@ -1,0 +1,100 @@
+// The agents at work, as a tree: live, and the same after a reload, because it is read from the log.
+
+import { stopTurn } from "./actions.ts"
+import { Used } from "./message.tsx"
+import { treeOf } from "./model.ts"
+import type { Turn, View } from "./model.ts"
+import { announce, set, state } from "./store.ts"
+import { IconButton, memo } from "./ui.tsx"
+import { t, visible } from "./words.ts"
+
+/** How many of the last turns are shown at first. */
+const TURNS = 12
+
+export const AgentTree = memo(({ view, focus }: { view: View; version: number; focus: string | undefined }) => {
+  const tree = treeOf(view)
+  const known = (tree.get("") ?? []).filter((turn) => turn.reason !== "steered" && turn.reason !== undefined || turn.state !== "finished")
+  const roots = known.sort((a, b) => (b.startedAt ?? Infinity) - (a.startedAt ?? Infinity)).slice(0, TURNS)
+  if (roots.length === 0) return <p class="empty">{t("tree_empty")}</p>
+  return (
+    <ul class="tree" role="tree" aria-label={t("tree_title")} onKeyDown={moveInTree}>
+      {roots.map((turn, at) => <Node key={turn.id} view={view} tree={tree} turn={turn} level={1} focus={focus} isFirst={at === 0} />)}
+    </ul>
+  )
+})
+
+function Node({ view, tree, turn, level, focus, isFirst }: {
+  view: View; tree: Map<string, Turn[]>; turn: Turn; level: number; focus: string | undefined; isFirst: boolean
+}) {
+  const children = tree.get(turn.id) ?? []
+  const name = visible(turn.displayName ?? nameOf(view, turn))
+  const isOver = turn.state === "finished"
+  const shown = isOver ? endOf(turn) : turn.state
+  return (
+    <li role="none">
+      <div class={`node is-${shown} ${focus === turn.id ? "is-focused" : ""}`} role="treeitem" tabindex={isFirst ? 0 : -1}
+        aria-level={level} aria-selected={focus === turn.id} aria-expanded={children.length > 0 ? true : undefined}
+        aria-label={`${name}, ${wordOf(view, turn)}`} onClick={() => show(turn)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" || event.key === " ") show(turn)
+          else if (event.key === "Delete" && !isOver) void stopTurn(turn.id)
+          else return
+          event.preventDefault()
+        }}>
+        <span class="state-dot" />
+        <span class="node-name">{name}</span>
+        <span class="node-about">{wordOf(view, turn)}</span>
+        <Used turn={turn} state={shown} />
+        {turn.isBackground && <span class="node-tag">{t("tree_background")}</span>}
+      </div>
+      {!isOver && <IconButton icon="stop" class="node-stop" label={t("tree_stop", { name })}
+        onClick={() => void stopTurn(turn.id).then(() => announce(t("tree_stopped", { name })))} />}
+      {children.length > 0 && <ul role="group">
+        {children.map((one) => <Node key={one.id} view={view} tree={tree} turn={one} level={level + 1} focus={focus} isFirst={false} />)}
+      </ul>}
+    </li>
+  )
+}
+
+function endOf(turn: Turn): string {
+  const ends: Record<string, string> = { error: "failed", cancelled: "cancelled", failed_call: "failed", repeated_call: "failed", budget: "failed" }
+  return ends[turn.reason ?? ""] ?? "done"
+}
+
+function nameOf(view: View, turn: Turn): string {
+  if (!turn.parentCall) return t("tree_master")
+  const first = view.messages.get(view.branches.get(turn.parentCall)?.[0] ?? "")
+  return first?.agent.displayName || turn.name
+}
+
+/** What a turn was asked. */
+function wordOf(view: View, turn: Turn): string {
+  const ids = turn.parentCall ? view.branches.get(turn.parentCall) ?? [] : view.thread
+  for (const id of ids) {
+    const message = view.messages.get(id)
+    if (message?.role !== "user" || message.turnId !== turn.id) continue
+    const part = message.parts.find(({ type }) => type === "text")
+    if (part?.type === "text") return visible(part.text.split("\n")[0] ?? "").slice(0, 90)
+  }
+  return ""
+}
+
+/** Shows what an agent says: its branch alone, or for the session's own agent the whole thread. */
+function show(turn: Turn) {
+  if (!turn.parentCall) {
+    set({ focus: undefined, drawer: undefined })
+    const first = state.view?.thread.find((id) => state.view?.messages.get(id)?.turnId === turn.id)
+    requestAnimationFrame(() => document.getElementById(`m-${first}`)?.scrollIntoView({ block: "start" }))
+    return
+  }
+  set({ focus: state.focus === turn.id ? undefined : turn.id, drawer: undefined })
+}
+
+function moveInTree(event: KeyboardEvent) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+  if (step === undefined) return
+  const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=treeitem]")]
+  const at = all.indexOf(document.activeElement as HTMLElement)
+  all[Math.max(0, Math.min(all.length - 1, at + step))]?.focus()
+  event.preventDefault()
+}
