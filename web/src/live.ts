@@ -188,10 +188,10 @@ export function hashOf(id: string): string {
 }
 
 /** Stored messages from a user's message on, so that no answer begins in its middle. */
-async function storedBefore(sessionId: string, before?: string) {
+async function storedBefore(sessionId: string, end?: string) {
   const messages: Awaited<ReturnType<typeof api.messages>> = []
   for (let reads = 0; reads < 10; reads += 1) {
-    const first = messages[0]?.id ?? before
+    const first = messages[0]?.id ?? end
     const page = await api.messages({ sessionId, limit: STORED_PAGE, ...(first ? { before: first } : {}) })
     messages.unshift(...page)
     if (page.length === 0) return { messages, hasEarlier: false }
@@ -199,7 +199,9 @@ async function storedBefore(sessionId: string, before?: string) {
     const agent = start?.metadata["agent"] as { depth?: number } | undefined
     if (start?.role === "user" && !agent?.depth) break
   }
-  return { messages, hasEarlier: true }
+  const before = messages[0]?.id
+  const earlier = before === undefined ? [] : await api.messages({ sessionId, limit: 1, before })
+  return { messages, hasEarlier: earlier.length > 0 }
 }
 
 export async function loadEarlier() {

@@ -27,6 +27,7 @@ const SAFE = /^(https?:|mailto:)/i
 
 const marked = new Marked({
   gfm: true,
+  breaks: true,
   renderer: {
     html: ({ text }) => escape(text),
     image: ({ href, text }) => link(href, escape(text || href)),

@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "preact/hooks"
 import { again, edit, forkAt, takeBack, textOf } from "./actions.ts"
-import { currentTurn } from "./model.ts"
+import { currentTurn, doesWait } from "./model.ts"
 import type { Message, Part, Turn, View } from "./model.ts"
 import { announce, set, state } from "./store.ts"
 import { Text } from "./text.tsx"
@@ -23,10 +23,20 @@ export const MessageRow = memo(({ view, id, waits }: Props) => {
   if (!message) return null
   if (message.role === "user") return <Said view={view} message={message} />
   if (message.role === "system") return <p class="system-note"><Icon name="alert" />{visible(textOf(message)).slice(0, 600)}</p>
+  const parts = message.parts.map((part, at) => (
+    <PartOf key={at} view={view} message={message} part={part} at={at} waits={waits} />
+  ))
+  if (message.void !== undefined) {
+    return (
+      <details class="is-void">
+        <summary>{t("attempt_void", { why: visible(message.void) })}</summary>
+        <div class="answer">{parts}</div>
+      </details>
+    )
+  }
   return (
-    <div class={`answer ${message.void !== undefined ? "is-void" : ""}`}>
-      {message.void !== undefined && <p class="note">{t("attempt_void", { why: visible(message.void) })}</p>}
-      {message.parts.map((part, at) => <PartOf key={at} view={view} message={message} part={part} at={at} waits={waits} />)}
+    <div class="answer">
+      {parts}
       {message.isLive && message.parts.length === 0 && <span class="thinking" role="img" aria-label={t("status_thinking")} />}
     </div>
   )
@@ -70,8 +80,7 @@ function Said({ view, message }: { view: View; message: Message }) {
   const [isEditing, setEditing] = useState(false)
   const text = textOf(message)
   const pictures = message.parts.filter((part) => part.type === "image" || part.type === "preview")
-  const turn = message.turnId === undefined ? undefined : view.turns.get(message.turnId)
-  const waits = turn?.state === "queued" || message.entry === "steers"
+  const waits = doesWait(view, message)
   const isBusy = currentTurn(view) !== undefined
   return (
     <div class={`said ${message.isSending ? "is-sending" : ""} ${waits ? "is-waiting" : ""}`}>

@@ -355,6 +355,8 @@ function startTurn(view: View, event: Raw, fields: Record<string, any>) {
   const { model, approval, limits, parent_call: parentCall, background, definition } = fields
   const known = view.turns.get(event.turn ?? "")
   if (known?.counted.size) return
+  // What waited in the queue comes after the answers before it, as it is stored.
+  if (known?.startedAt === undefined) moveToEnd(view, (one) => one.turnId === event.turn)
   if (event.turn && known?.state === "finished") view.turns.set(event.turn, { ...known, state: "queued" })
   changeTurn(view, event, {
     state: "running", startedAt: event.at, tokens: 0, counted: new Set(), model, approval,
@@ -363,6 +365,23 @@ function startTurn(view: View, event: Raw, fields: Record<string, any>) {
       maxIterations: limits?.max_iterations,
     }),
   })
+}
+
+function moveToEnd(view: View, isMoved: (message: Message) => boolean) {
+  const moved = view.thread.filter((id) => isMoved(view.messages.get(id)!))
+  if (moved.length > 0) view.thread = [...view.thread.filter((id) => !moved.includes(id)), ...moved]
+}
+
+/** Whether a message waits: for its turn, or to join the one that runs. */
+export function doesWait(view: View, { turnId, entry, isSending }: Message): boolean {
+  if (isSending && entry === undefined) return false
+  return entry === "steers" || (turnId !== undefined && view.turns.get(turnId)?.state === "queued")
+}
+
+/** The ids of the thread with what waits at its end. */
+export function threadOf(view: View): string[] {
+  const waiting = view.thread.filter((id) => doesWait(view, view.messages.get(id)!))
+  return waiting.length === 0 ? view.thread : [...view.thread.filter((id) => !waiting.includes(id)), ...waiting]
 }
 
 /** What the model said in an attempt that failed does not count. */
@@ -438,6 +457,7 @@ function finishMessage(view: View, event: Raw, { message, entry }: Record<string
   put(view, {
     id: message.id, role: message.role, agent, parts: partsOf(message.parts), at: message.created_at, ...turn, ...waits,
   })
+  if (entry === "joined" && known?.entry) moveToEnd(view, ({ id }) => id === message.id)
   if (!event.turn) return
   if (message.role === "user" && !view.turns.has(event.turn)) changeTurn(view, event, { state: "queued" })
   const turnNow = view.turns.get(event.turn)

@@ -55,7 +55,9 @@ function Look() {
 
 function Models() {
   const models = state.models
-  const usable = models?.providers.filter(({ access }) => access !== "missing") ?? []
+  const all = models?.providers.filter(({ access }) => access !== "missing") ?? []
+  const usable = all.filter(({ models, defaultModel }) => models.length > 0 || defaultModel)
+  const away = all.filter((one) => !usable.includes(one))
   const missing = models?.providers.filter(({ access }) => access === "missing") ?? []
   const now = state.view?.session.model ?? state.wish.model ?? models?.chosen?.name
   return (
@@ -64,6 +66,9 @@ function Models() {
       {models?.chosen?.kind === "demo" && <p class="note">{t("start_demo")}</p>}
       {models?.refusal && <p class="note">{visible(models.refusal)}</p>}
       {usable.map((provider) => <ProviderOf key={provider.name} provider={provider} now={now} />)}
+      {away.length > 0 && <details><summary>{t("settings_away", { count: away.length })}</summary>
+        <ul class="plain-list">{away.map(({ name, displayName, seen }) => <li key={name}>{visible(seen ?? displayName)}</li>)}</ul>
+      </details>}
       {missing.length > 0 && <details><summary>{t("settings_missing", { count: missing.length })}</summary>
         <dl class="args">{missing.map(({ displayName, set: names }) => (
           <div><dt>{displayName}</dt><dd><code>{names[0]}</code></dd></div>))}</dl>

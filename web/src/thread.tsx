@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import { send } from "./actions.ts"
 import { loadEarlier, open } from "./live.ts"
 import { AnswerEnd, MessageRow } from "./message.tsx"
-import { currentTurn } from "./model.ts"
+import { currentTurn, threadOf } from "./model.ts"
 import type { Message, View } from "./model.ts"
 import { set, state } from "./store.ts"
 import { IconButton } from "./ui.tsx"
@@ -20,7 +20,7 @@ interface Group {
 /** The thread as what a person said, and the answer to it. */
 function groupsOf(view: View): Group[] {
   const groups: Group[] = []
-  for (const id of view.thread) {
+  for (const id of threadOf(view)) {
     const message = view.messages.get(id)
     if (!message) continue
     if (message.role === "user") {
@@ -52,7 +52,17 @@ export function Thread({ view }: { view: View }) {
     else if (sticks.current) element.scrollTop = element.scrollHeight
     before.current = { first, height: element.scrollHeight }
   })
-  useEffect(() => { sticks.current = true }, [view.session.id])
+  useEffect(() => { sticks.current = true }, [view.session.id, state.focus])
+  useEffect(() => {
+    const inner = box.current?.firstElementChild
+    if (!inner) return
+    // Texts, pictures and what comes into sight change their height after they were drawn.
+    const watching = new ResizeObserver(() => {
+      if (sticks.current && box.current) box.current.scrollTop = box.current.scrollHeight
+    })
+    watching.observe(inner)
+    return () => watching.disconnect()
+  }, [])
   const onScroll = () => {
     const element = box.current
     if (!element) return
