@@ -20,7 +20,10 @@ const answer = async (q, r) => {
   if (!done && (m = /slow (\d+) (\d+)/.exec(said))) { await text(Array.from({ length: +m[1] }, (_, i) => `word${i} `).join(''), +m[2]); return end('stop') }
   if (!done && /burst/.test(said)) { for (let i = 0; i < 6000; i += 20) { for (let j = 0; j < 20; j++) chunk({ content: (i + j) % 40 ? `w${i + j} ` : `\n\n## Part ${i + j}\n\n- point ` }); await wait(10) } return end('stop') }
   if (!done && (m = /exec: (.*?)"$/.exec(said))) return calls([['exec', { command: m[1] }]])
-  if (!done && (m = /crowd (\d+)/.exec(said))) return calls(Array.from({ length: +m[1] }, (_, i) => ['subAgent', { name: 'helper', task: `slow 40 20 number ${i}` }]))
+  if ((m = /crowd (\d+)/.exec(said)) && done < +m[1]) {
+    // A turn may have eight children at once.
+    return calls(Array.from({ length: Math.min(8, +m[1] - done) }, (_, i) => ['subAgent', { name: 'helper', task: `slow 40 20 number ${done + i}` }]))
+  }
   if (!done && (m = /pair/.exec(said))) return calls([['subAgent', { name: 'helper', task: 'slow 200 60 first' }], ['subAgent', { name: 'helper', task: 'slow 200 60 second' }]])
   if (!done && /think/.test(said)) { for (const w of 'I weigh what is asked and what I know of it'.split(' ')) { chunk({ reasoning_content: w + ' ' }); await wait(20) } }
   if (/breaks/.test(said)) { await text('I begin well and then', 20); return r.destroy() }

@@ -82,6 +82,10 @@ codes! {
     UnknownStudy = "unknown_study", 404;
     /// No stored message names a blob of this hash.
     UnknownBlob = "unknown_blob", 404;
+    /// No login link has this code.
+    UnknownLogin = "unknown_login", 404;
+    /// The server serves no web page, so no browser logs in.
+    PageOff = "page_off", 404;
     /// The path exists, but not with this verb.
     WrongVerb = "wrong_verb", 405;
     /// The client took too long to send its request.
@@ -107,6 +111,10 @@ codes! {
     ApprovalDecided = "approval_decided", 409;
     /// The chat restarted with its server; the request names an earlier run.
     ChatRestarted = "chat_restarted", 409;
+    /// The login link was used.
+    LoginUsed = "login_used", 410;
+    /// The login link is too old.
+    LoginExpired = "login_expired", 410;
     /// The body is larger than the limit.
     BodyTooLarge = "body_too_large", 413;
     /// An image, or all of a message together, has too many bytes or pixels.

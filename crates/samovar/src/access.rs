@@ -117,6 +117,8 @@ impl Access {
 
 async fn open(config: &Config, purpose: Purpose) -> Result<Access, StartError> {
     let mut config = config.clone();
+    // A browser's page would be gone with this command.
+    config.page = false;
     match purpose {
         Purpose::Rows => {
             config.settings.recovery = Recovery::NoTurns;

@@ -23,6 +23,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use samovar_locale::help;
+use samovar_wire::api::TokenScope;
 
 pub(crate) use self::agents::{AgentFields, Agents, ChangeAgent, SessionAgent};
 pub(crate) use self::approvals::{AllowFor, Approvals};
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Relay(Relay),
     #[command(about = help::serve())]
     Serve(Serve),
+    #[command(about = help::open())]
+    Open(Open),
     #[command(about = help::sessions(), subcommand)]
     Sessions(Sessions),
     #[command(about = help::tools(), subcommand)]
@@ -241,6 +244,8 @@ pub(crate) struct Serve {
     pub(crate) port: Option<u16>,
     #[arg(long, help = help::behind_proxy())]
     pub(crate) behind_proxy: bool,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     #[arg(long, value_name = "LEVEL", help = help::approval_serve())]
     pub(crate) approval: Option<Level>,
     #[arg(long, help = help::trust())]
@@ -248,6 +253,26 @@ pub(crate) struct Serve {
     /// Ends when whoever started it does: for a proof, whose servers nobody else would end.
     #[arg(long, hide = true)]
     pub(crate) with_parent: bool,
+}
+
+/// What becomes of the web page.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct PageArgs {
+    #[arg(long, help = help::serve_open(), conflicts_with = "no_ui")]
+    pub(crate) open: bool,
+    #[arg(long, help = help::no_ui())]
+    pub(crate) no_ui: bool,
+}
+
+/// `samovar open`.
+#[derive(clap::Args)]
+pub(crate) struct Open {
+    #[arg(long, help = help::open_print())]
+    pub(crate) print: bool,
+    #[arg(long, value_name = "SCOPE", help = help::open_scope(), value_parser = arguments::scope)]
+    pub(crate) scope: Option<TokenScope>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 /// What every command that looks at the data directory takes.

@@ -31,6 +31,7 @@ use samovar_server::{Config, FileAccess, Owner, Ownership, unread_instructions};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{DirArgs, ModelArgs};
+use crate::browser::BrowserVariables;
 use crate::exit::{Exit, Failure};
 use crate::screen::{say, shell_word};
 use crate::stores::{self, is_begun};
@@ -285,6 +286,15 @@ pub(crate) struct Begun {
 fn are_colours_wanted() -> bool {
     let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     !is_refused && std::env::var_os("TERM").is_some_and(|terminal| terminal != "dumb")
+}
+
+/// What the environment says of browsers.
+pub(crate) fn browser_variables() -> BrowserVariables {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    BrowserVariables {
+        browser: set("BROWSER").and_then(|value| value.into_string().ok()),
+        has_screen: set("DISPLAY").or_else(|| set("WAYLAND_DISPLAY")).is_some(),
+    }
 }
 
 /// What the system's variables say of the language, the strongest first.

@@ -157,6 +157,10 @@ impl From<Error> for Failure {
             | Code::UnknownTool
             | Code::UnknownSkill
             | Code::UnknownToken
+            | Code::UnknownLogin
+            | Code::PageOff
+            | Code::LoginUsed
+            | Code::LoginExpired
             | Code::UnknownRoom
             | Code::UnknownAgent
             | Code::UnusableAgent

@@ -28,6 +28,7 @@ mod args;
 mod arguments;
 mod audit;
 mod backup;
+mod browser;
 mod calls;
 mod chat;
 mod chat_global;
@@ -47,6 +48,7 @@ mod lists;
 mod log;
 mod model;
 mod model_test;
+mod open;
 mod output;
 #[cfg(feature = "plant")]
 mod plant;
@@ -158,6 +160,7 @@ fn may_run_tools(command: Option<&Command>) -> bool {
             Command::Config(_)
             | Command::Init(_)
             | Command::Doctor(_)
+            | Command::Open(_)
             | Command::Prove(_)
             | Command::Completions(_)
             | Command::Help { .. }
@@ -176,6 +179,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::ChatGlobal(command)) => chat_global::chat_global(command).await,
         Some(Command::Relay(command)) => Box::pin(relay::relay(command)).await,
         Some(Command::Serve(args)) => Box::pin(serve::serve(args)).await,
+        Some(Command::Open(args)) => open::open(args).await,
         Some(Command::Sessions(command)) => Box::pin(sessions::sessions(command)).await,
         Some(Command::Tools(command)) => tools::tools(command).await,
         Some(Command::Skills(command)) => skills::skills(command).await,

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::access::{LOOK_EVERY, PATIENCE};
 use crate::args;
+use crate::browser;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::model;
@@ -41,15 +42,24 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
     if let Some(level) = args.approval {
         found.config.settings.approval = level.into();
     }
-    trusting::before_turns(&found, args.trust, config::booted_again().is_none())?;
-    run(found, |_, _| Ok(())).await
+    found.config.page = !args.page.no_ui;
+    let is_new = config::booted_again().is_none();
+    trusting::before_turns(&found, args.trust, is_new)?;
+    let is_shown = args.page.open && is_new;
+    let show = |server: &Server, _: &Setup| {
+        if is_shown && !server.login_link().is_some_and(|link| browser::show(&link)) {
+            say(text::serve::no_browser());
+        }
+        Ok(())
+    };
+    run(found, show).await
 }
 
 /// Serves what was found until it is asked to stop; asked again, it stops at once. `greet` says
-/// what is to be said behind the banner, of where the server listens.
+/// what is to be said behind the banner, of the server that listens.
 pub(crate) async fn run(
     mut found: Setup,
-    greet: impl Fn(&str, &Setup) -> Result<(), Failure>,
+    greet: impl Fn(&Server, &Setup) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     found.check_workspace()?;
     let again = Reboot::begin();
@@ -87,7 +97,7 @@ pub(crate) async fn run(
             say(&banner(&server, &found, &chosen));
             say_bounds(&found.config);
             say_sandbox(&found.config).await;
-            greet(server.url(), &found)?;
+            greet(&server, &found)?;
             is_first = false;
         }
         let why = until_end(&server, &mut stop).await;
@@ -249,8 +259,13 @@ fn banner(server: &Server, found: &Setup, chosen: &Result<ModelChoice, Error>) -
         Some(_) => text::serve::token_named(&found.token_from),
         None => text::serve::token_in_file(config.data_dir.join("token").display()),
     };
+    let page = match server.login_link() {
+        Some(link) => text::serve::page_at(link),
+        None => text::serve::page_off().to_owned(),
+    };
     text::serve::banner(
         server.address(),
+        page,
         token,
         found.data_line(),
         config.workspace.display(),

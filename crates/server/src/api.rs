@@ -26,6 +26,7 @@ mod blobs;
 mod context;
 mod exports;
 mod feeds;
+mod logins;
 mod search;
 mod skills;
 mod state;
@@ -53,6 +54,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend(exports::routes());
     routes.extend(feeds::routes());
     routes.extend(context::routes());
+    routes.extend(logins::routes());
     routes.extend([
         Endpoint::showing(
             at("server"),
@@ -110,6 +112,7 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         workspace: call.state.workspace.display().to_string(),
         approval: call.state.approval,
         stays: call.state.restart.is_some(),
+        page: call.state.serves_page,
         store: store_info(&call.state, &engine)?,
         memory: memory_info(&engine),
     })

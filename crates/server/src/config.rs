@@ -110,6 +110,8 @@ pub struct Config {
     /// Whether the program that started the server restarts it on request, as a restore needs; see
     /// [`Server::restart_asked`](crate::Server::restart_asked).
     pub restarts: bool,
+    /// Whether the server has its web page, and browsers may log in.
+    pub page: bool,
     /// The global chat (CH-8, CH-9, CH-12).
     pub chat: samovar_config::Chat,
     /// The relay of external agents (spec 08).
@@ -253,6 +255,7 @@ impl Config {
             tools: Vec::new(),
             walker: None,
             restarts: false,
+            page: true,
             chat: set.chat.clone(),
             relay: set.relay.clone(),
             relay_bounds: RelayConfig::default(),

@@ -4,12 +4,15 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
+use samovar_wire::api::Brought;
 
+use crate::cookie::{Change, Scheme, ServerId};
 use crate::endpoint::Route;
 use crate::names::Names;
 use crate::origin::Origin;
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Scope, Tokens};
+use crate::upgrade::names_websocket;
 
 /// Bytes of a request's target and headers, at most.
 pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -21,6 +24,8 @@ pub(crate) struct Door {
     origins: Vec<Origin>,
     /// Where a ticket counts.
     ticketed: Vec<String>,
+    /// Whose cookies count; none without a page.
+    cookies: Option<ServerId>,
 }
 
 impl Door {
@@ -28,6 +33,7 @@ impl Door {
         names: Names,
         origins: Vec<Origin>,
         routes: impl Iterator<Item = &'a Route>,
+        cookies: Option<ServerId>,
     ) -> Self {
         let ticketed = routes.filter(|route| route.takes_tickets);
         let ticketed = ticketed.map(|route| route.path.clone()).collect();
@@ -35,6 +41,7 @@ impl Door {
             names,
             origins,
             ticketed,
+            cookies,
         }
     }
 
@@ -48,7 +55,7 @@ impl Door {
         self.check(request)?;
         let guest = match self.ticket(request) {
             Some(ticket) => tickets.take(ticket).and_then(|token| tokens.of(&token)),
-            None => recognise(&request.headers, tokens),
+            None => self.known(request, tokens)?,
         };
         let guest = guest.ok_or_else(|| {
             // One text for a missing and a wrong one.
@@ -64,8 +71,84 @@ impl Door {
     /// Lets a request in that needs no token, with the rights of the token that it brings, if any.
     pub(crate) fn greet(&self, request: &Parts, tokens: &Tokens) -> Result<Guest, Error> {
         self.check(request)?;
-        let known = recognise(&request.headers, tokens);
+        if acts(request) && self.page(&request.headers).is_some() {
+            // It brings a token, and no browser logs in there.
+            let why = locale::request::other_origin();
+            return Err(Error::new(Code::OriginRefused, why));
+        }
+        check_media_type(request)?;
+        let known = self.known(request, tokens).ok().flatten();
         Ok(known.unwrap_or_else(Guest::stranger))
+    }
+
+    /// Whose token or cookie a request brings, if any.
+    fn known(&self, request: &Parts, tokens: &Tokens) -> Result<Option<Guest>, Error> {
+        if request.headers.contains_key(header::AUTHORIZATION) {
+            return Ok(recognise(&request.headers, tokens));
+        }
+        self.by_cookie(request, tokens)
+    }
+
+    /// Whose cookie a request brings. A browser sends it with whatever a page asks for, so what acts
+    /// must come from the server's own page, and says so.
+    fn by_cookie(&self, request: &Parts, tokens: &Tokens) -> Result<Option<Guest>, Error> {
+        let Some(cookies) = &self.cookies else {
+            return Ok(None);
+        };
+        // An allowed page of another origin brings a token.
+        if self.page(&request.headers).is_some() {
+            return Ok(None);
+        }
+        let mut kept = cookies
+            .kept(&request.headers, self.scheme(request))
+            .peekable();
+        if kept.peek().is_none() {
+            return Ok(None);
+        }
+        if acts(request) && !self.is_of_own_page(request) {
+            let why = locale::request::cookie_elsewhere();
+            return Err(Error::new(Code::OriginRefused, why));
+        }
+        let guest = kept.find_map(|token| tokens.recognise(token));
+        let guest = guest.ok_or_else(|| {
+            let why = locale::request::login_over();
+            Error::new(Code::Unauthorized, why)
+        })?;
+        let by = Brought::Cookie;
+        Ok(Some(Guest { by, ..guest }))
+    }
+
+    /// The header that tells a browser what becomes of its cookie.
+    pub(crate) fn told(&self, change: &Change, scheme: Scheme) -> Option<HeaderValue> {
+        self.cookies.as_ref()?.told(change, scheme)
+    }
+
+    /// How a browser reaches the server at the address that a request names.
+    pub(crate) fn scheme(&self, request: &Parts) -> Scheme {
+        match self.own_origin(request) {
+            Some(origin) if origin.starts_with("https:") => Scheme::Https,
+            Some(_) | None => Scheme::Http,
+        }
+    }
+
+    /// The origin of the server's own page at the address that a request names.
+    fn own_origin(&self, request: &Parts) -> Option<&str> {
+        let host = only(&request.headers, &header::HOST).and_then(|host| host.to_str().ok());
+        let target = request.uri.authority();
+        let target = target.map(axum::http::uri::Authority::as_str);
+        self.names.origin_of(host.or(target)?)
+    }
+
+    /// Whether a browser says that the server's own page, at this address, sends a request.
+    fn is_of_own_page(&self, request: &Parts) -> bool {
+        let headers = &request.headers;
+        match only(headers, &header::ORIGIN) {
+            Some(origin) => self.own_origin(request).is_some_and(|ours| origin == ours),
+            None => {
+                let site = HeaderName::from_static("sec-fetch-site");
+                only(headers, &site).is_some_and(|site| site == "same-origin")
+            }
+        }
     }
 
     /// Every request must be meant for this server and not be sent by a foreign page.
@@ -155,6 +238,12 @@ fn is_link(request: &Parts) -> bool {
         && request.uri.path() == "/"
         && is("sec-fetch-mode", "navigate")
         && is("sec-fetch-dest", "document")
+}
+
+/// Whether a request may change something, or opens a channel that does.
+fn acts(request: &Parts) -> bool {
+    !matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS)
+        || names_websocket(&request.headers)
 }
 
 fn recognise(headers: &HeaderMap, tokens: &Tokens) -> Option<Guest> {

@@ -274,6 +274,21 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
         Self::new::<Q, A>(path, about, handler)
     }
 
+    /// A route for everybody that has the same answer for all.
+    pub(crate) fn fixed(
+        path: String,
+        about: &'static str,
+        answer: impl Fn(&S) -> Response<Body> + Send + Sync + 'static,
+    ) -> Self {
+        let handler: Handler<S> = Arc::new(move |_, call| {
+            let response = answer(&call.state);
+            Box::pin(std::future::ready(response))
+        });
+        let mut fixed = Self::new::<(), String>(path, about, handler);
+        fixed.route.verbs = &[Verb::Get];
+        fixed.with_scope(Scope::Public)
+    }
+
     fn new<Q: JsonSchema, A: JsonSchema>(
         path: String,
         about: &'static str,

@@ -30,6 +30,7 @@ use crate::api;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
+use crate::cookie::ServerId;
 use crate::data_dir;
 use crate::definitions::Definitions;
 use crate::engine_cell::{EngineCell, Filler};
@@ -38,6 +39,7 @@ use crate::failures::Failures;
 use crate::folder;
 use crate::guide::Guide;
 use crate::guide::tool::read_skill;
+use crate::logins::Logins;
 use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
@@ -126,6 +128,7 @@ impl Opening {
         })?;
         let made = || Arc::new(crate::providers::registry(config.providers.clone()));
         let registry = config.registry.clone().unwrap_or_else(made);
+        let server_id = ServerId::of_data_dir(&files).map_err(token_error)?;
         let (filler, engine) = EngineCell::new();
         let api = api::State {
             stores: OnceLock::new(),
@@ -139,6 +142,9 @@ impl Opening {
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
             failures: Failures::default(),
+            logins: Logins::default(),
+            serves_page: config.page,
+            server_id,
             is_stop_noted: AtomicBool::new(false),
         };
         let shared = Shared {

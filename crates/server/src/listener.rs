@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use samovar_core::Sender;
 use samovar_descriptors::LEAST;
 use samovar_locale as locale;
+use samovar_wire::api::LoginLinkParams;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -199,6 +201,14 @@ impl Server {
     /// Where clients reach it, without a slash at the end.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// A login link for the owner's browser; `None` if the server has no page.
+    pub fn login_link(&self) -> Option<String> {
+        let api = &self.home.shared.api;
+        let by = Sender::CommandLine.name().to_owned();
+        let made = api.login_link(LoginLinkParams::default(), by);
+        made.ok().map(|link| link.url)
     }
 
     /// What it serves.

@@ -63,13 +63,19 @@ impl Names {
     }
 
     pub(crate) fn has_authority(&self, authority: &str) -> bool {
+        self.origin_of(authority).is_some()
+    }
+
+    /// The origin of the page that a browser finds at this authority; `None` if it is none of ours.
+    pub(crate) fn origin_of(&self, authority: &str) -> Option<&str> {
         let given = authority.to_ascii_lowercase();
-        let mut ours = self.authorities.iter();
+        let mut ours = self.authorities.iter().zip(&self.origins);
         // Clients leave out the usual port, with TLS at a proxy that of TLS.
-        ours.any(|ours| {
+        let found = ours.find(|(ours, _)| {
             let usual = ["http", "https"].map(|scheme| without_usual_port(scheme, ours));
-            *ours == given || usual.contains(&given.as_str())
-        })
+            **ours == given || usual.contains(&given.as_str())
+        });
+        found.map(|(_, origin)| origin.as_str())
     }
 
     pub(crate) fn has_origin(&self, origin: &HeaderValue) -> bool {

@@ -64,20 +64,6 @@ pub(crate) fn refusal(error: &Error) -> Response<Body> {
     response
 }
 
-/// What a browser shows at the server's address: there is no page to use yet.
-pub(crate) fn page() -> Response<Body> {
-    let text = locale::server::page();
-    let html = format!("<!doctype html><meta charset=utf-8><title>Samovar</title><p>{text}");
-    let mut response = Response::new(Body::from(html));
-    *response.status_mut() = StatusCode::UNAUTHORIZED;
-    let headers = response.headers_mut();
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    headers.insert(header::CONTENT_TYPE, html);
-    let nothing = HeaderValue::from_static("default-src 'none'");
-    headers.insert(header::CONTENT_SECURITY_POLICY, nothing);
-    response
-}
-
 fn with_json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, Response, header};
+use axum::http::{HeaderMap, Response, header};
 use axum::middleware::{self, Next};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use samovar_core::{Code, Error};
@@ -27,7 +27,7 @@ use crate::relaying::Relaying;
 use crate::tickets::Tickets;
 use crate::tokens::{Guest, Scope};
 use crate::upgrade::{Pace, Upgrade};
-use crate::{agent, api, chat, cors, endpoint, relay, reply, tickets, ui};
+use crate::{agent, api, chat, cookie, cors, endpoint, page, relay, reply, tickets, ui};
 
 type Endpoint = endpoint::Endpoint<Arc<Shared>>;
 
@@ -70,6 +70,7 @@ fn endpoints() -> Vec<Endpoint> {
     all.extend(given(api::backup::routes(), |shared| shared.api.clone()));
     all.extend(given(tickets::routes(), |shared| shared.tickets.clone()));
     all.extend(given(relay::routes(), |shared| shared.relaying.clone()));
+    all.extend(given(page::routes(), |shared| shared.api.serves_page));
     all
 }
 
@@ -85,9 +86,13 @@ fn given<S: Send + Sync + 'static>(
 /// The router, made from the table. It answers to these names, and knows no path but its own:
 /// another program may mount it below a prefix.
 pub(crate) fn router(shared: &Arc<Shared>, names: Names) -> Router {
-    let table = endpoints();
+    let api = &shared.api;
+    let mut table = endpoints();
+    table.retain(|row| api.serves_page || !page::is_part(&row.route.path));
+    api.logins.found_at(names.url());
     let routes = table.iter().map(|row| &row.route);
-    let door = Arc::new(Door::new(names, shared.origins.clone(), routes));
+    let cookies = api.serves_page.then(|| api.server_id.clone());
+    let door = Arc::new(Door::new(names, shared.origins.clone(), routes, cookies));
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()
         .partition(|row| row.route.scope == Scope::Public);
@@ -189,6 +194,8 @@ async fn pass(
 ) -> Response<Body> {
     let page = door.page(&parts.headers);
     let path = parts.uri.path().to_owned();
+    let scheme = door.scheme(&parts);
+    let known = page::known(&parts.headers);
     let mut response = match guest {
         // A browser sends no token with it.
         _ if page.is_some() && cors::is_preflight(&parts) => match door.check(&parts) {
@@ -204,24 +211,22 @@ async fn pass(
                 None => next.run(request).await,
             }
         }
-        Err(error) if error.code == Code::Unauthorized && is_visit(&parts) => reply::page(),
         Err(error) => reply::refusal(&error),
     };
     if path.contains(samovar_wire::ui::BASE_PATH) {
         ui::in_words(&(), &mut response);
     }
+    if let Some(change) = response.extensions_mut().remove::<cookie::Change>()
+        && let Some(told) = door.told(&change, scheme)
+    {
+        response.headers_mut().insert(header::SET_COOKIE, told);
+    }
+    page::leave_out(&known, &mut response);
     door::seal(response.headers_mut());
     if let Some(page) = page {
         cors::share(response.headers_mut(), page);
     }
     response
-}
-
-/// Whether a person looks at the server's address in a browser.
-fn is_visit(request: &Parts) -> bool {
-    let accepted = request.headers.get(header::ACCEPT);
-    let accepts_html = accepted.is_some_and(|kinds| kinds.as_bytes().starts_with(b"text/html"));
-    request.method == Method::GET && request.uri.path() == "/" && accepts_html
 }
 
 async fn serve(

@@ -87,9 +87,18 @@ pub(crate) fn in_data_dir(files: &SmallFiles) -> std::io::Result<Option<Token>> 
 /// # Errors
 /// When the system gives no random bits.
 pub(crate) fn fresh() -> std::io::Result<Token> {
-    let mut bytes = [0_u8; 32];
+    let text = random::<32>()?;
+    Token::new(&text).ok_or_else(|| ErrorKind::InvalidData.into())
+}
+
+/// So many random bytes, in hexadecimal digits.
+///
+/// # Errors
+/// When the system gives no random bits.
+pub(crate) fn random<const BYTES: usize>() -> std::io::Result<String> {
+    let mut bytes = [0_u8; BYTES];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-    Token::new(&hex(&bytes)).ok_or_else(|| ErrorKind::InvalidData.into())
+    Ok(hex(&bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,15 +1,17 @@
 //! The tokens that let clients in, each with a name and a scope (TL-11).
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use samovar_core::relay::RelayRole;
-use samovar_core::{Code, Error, Millis, Sender, words};
+use samovar_core::{Clock, Code, Error, Millis, Sender, words};
 use samovar_locale as locale;
 use samovar_sandbox::{SmallFiles, Survival};
-use samovar_wire::api::{TokenInfo, TokenName, TokenScope};
+use samovar_wire::api::{Brought, TokenInfo, TokenName, TokenScope};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::DropGuard;
 
+use crate::clock::SystemClock;
 use crate::config::Token;
 use crate::grant::Grant;
 use crate::token::{self, TokenHash};
@@ -18,6 +20,12 @@ const NAME: &str = "tokens.json";
 
 /// Named tokens, at most.
 const MAX_TOKENS: usize = 64;
+
+/// Those of browsers among them, at most; a further login ends the oldest.
+const MAX_BROWSERS: usize = 16;
+
+/// How long a login counts.
+pub(crate) const LOGIN_LIFE: Duration = Duration::from_hours(30 * 24);
 
 /// Bytes of the file, at most.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -77,6 +85,8 @@ pub(crate) struct Guest {
     pub(crate) token: Option<TokenHash>,
     /// What it has while its token is not revoked; `None` for the owner and for strangers.
     pub(crate) grant: Option<Arc<Grant>>,
+    /// What it brought to be let in.
+    pub(crate) by: Brought,
 }
 
 /// A place in a room of the relay.
@@ -98,6 +108,22 @@ impl Guest {
             seat: None,
             token: None,
             grant: None,
+            by: Brought::Token,
+        }
+    }
+
+    /// What it may do, as its token says; `None` for a stranger.
+    pub(crate) fn token_scope(&self) -> Option<TokenScope> {
+        match self.scope {
+            Scope::Public | Scope::Any => None,
+            Scope::Relay => self.seat.as_ref().map(|seat| TokenScope::Relay {
+                room: seat.room.clone(),
+                role: seat.role,
+            }),
+            Scope::Read => Some(TokenScope::Read),
+            Scope::Approve => Some(TokenScope::Approve),
+            Scope::Use => Some(TokenScope::Use),
+            Scope::Admin => Some(TokenScope::Admin),
         }
     }
 }
@@ -130,6 +156,18 @@ pub(crate) struct TokenRecord {
     scope: TokenScope,
     created_at: Millis,
     sha256: TokenHash,
+    /// The end of a login; other tokens have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Millis>,
+}
+
+/// A login that has begun, and those that have ended for it.
+pub(crate) struct Login {
+    pub(crate) info: TokenInfo,
+    pub(crate) token: Token,
+    pub(crate) ended: Vec<TokenName>,
+    /// What they had opened ends when these are dropped.
+    pub(crate) guards: Vec<DropGuard>,
 }
 
 impl Tokens {
@@ -169,9 +207,11 @@ impl Tokens {
         let mut guest = None;
         for named in named.iter() {
             if named.record.sha256.equals(given) {
-                guest = Some(named.guest());
+                guest = Some(named);
             }
         }
+        let guest = guest.filter(|named| named.record.is_in_force(SystemClock.now()));
+        let guest = guest.map(Named::guest);
         let (is_owner, is_local) = (self.owner.equals(given), self.local.equals(given));
         let owner = |sender| Guest {
             sender,
@@ -179,6 +219,7 @@ impl Tokens {
             seat: None,
             token: Some(given.clone()),
             grant: None,
+            by: Brought::Token,
         };
         match (is_owner, is_local) {
             (true, _) => Some(owner(Sender::Token {
@@ -192,8 +233,10 @@ impl Tokens {
 
     /// The named ones, oldest first.
     pub(crate) fn list(&self) -> Vec<TokenInfo> {
-        let named = self.named();
-        named.iter().map(|named| named.record.info()).collect()
+        let (named, now) = (self.named(), SystemClock.now());
+        let named = named.iter().map(|named| &named.record);
+        let in_force = named.filter(|record| record.is_in_force(now));
+        in_force.map(TokenRecord::info).collect()
     }
 
     /// Makes a token. It is shown this once, and only its hash is kept.
@@ -210,29 +253,75 @@ impl Tokens {
         let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
         let named = self.named();
         let is_taken = |other: &Named| other.record.name == name;
-        if matches!(name.as_str(), "owner" | "public") || named.iter().any(is_taken) {
+        if is_reserved(&name) || named.iter().any(is_taken) {
             let why = locale::token::name_taken(locale::quoted(name.as_str()));
             return Err(Error::new(Code::InvalidParams, why));
         }
-        if named.len() >= MAX_TOKENS {
-            let why = locale::token::too_many(MAX_TOKENS as u64);
-            return Err(Error::new(Code::InvalidParams, why));
+        let (fresh, token) = self.fresh(name, scope, now)?;
+        let info = fresh.record.info();
+        let mut more = named.to_vec();
+        add(&mut more, fresh)?;
+        self.keep(more)?;
+        Ok((info, token))
+    }
+
+    /// Makes the token of a browser that logs in, in place of the one that it has. The name has a
+    /// number behind it if it is taken.
+    ///
+    /// # Errors
+    /// As [`Tokens::create`].
+    pub(crate) fn log_in(
+        &self,
+        name: &TokenName,
+        scope: TokenScope,
+        earlier: Option<&TokenHash>,
+        now: Millis,
+    ) -> Result<Login, Error> {
+        let _change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_earlier = |record: &TokenRecord| {
+            record.expires_at.is_some() && earlier.is_some_and(|hash| record.sha256.equals(hash))
+        };
+        let (mut ended, mut kept): (Vec<_>, Vec<_>) = self
+            .named()
+            .iter()
+            .cloned()
+            .partition(|named| !named.record.is_in_force(now) || is_earlier(&named.record));
+        let is_browser = |named: &Named| named.record.expires_at.is_some();
+        if kept.iter().filter(|named| is_browser(named)).count() >= MAX_BROWSERS
+            && let Some(oldest) = kept.iter().position(is_browser)
+        {
+            ended.push(kept.remove(oldest));
         }
+        let (mut fresh, token) = self.fresh(free_name(name, &kept), scope, now)?;
+        let life = i64::try_from(LOGIN_LIFE.as_millis()).unwrap_or(i64::MAX);
+        fresh.record.expires_at = Some(Millis(now.0.saturating_add(life)));
+        let info = fresh.record.info();
+        add(&mut kept, fresh)?;
+        self.keep(kept)?;
+        Ok(Login {
+            info,
+            token,
+            guards: ended.iter().map(|named| named.grant.revoke()).collect(),
+            ended: ended.into_iter().map(|named| named.record.name).collect(),
+        })
+    }
+
+    fn fresh(
+        &self,
+        name: TokenName,
+        scope: TokenScope,
+        now: Millis,
+    ) -> Result<(Named, Token), Error> {
         let token = token::fresh().map_err(|error| not_kept(&error))?;
-        let fresh = TokenRecord {
+        let record = TokenRecord {
             name,
             scope,
             created_at: now,
             sha256: TokenHash::of(&token),
+            expires_at: None,
         };
-        let info = fresh.info();
-        let mut more = named.to_vec();
-        more.push(Named {
-            record: fresh,
-            grant: Arc::new(Grant::new(self.requests_per_minute)),
-        });
-        self.keep(more)?;
-        Ok((info, token))
+        let grant = Arc::new(Grant::new(self.requests_per_minute));
+        Ok((Named { record, grant }, token))
     }
 
     /// Revokes a token: it is refused from here on. The requests, streams and sockets that it has
@@ -294,8 +383,40 @@ impl Named {
             seat,
             token: Some(record.sha256.clone()),
             grant: Some(grant.clone()),
+            by: Brought::Token,
         }
     }
+}
+
+/// Adds a token, if there is room for one.
+fn add(named: &mut Vec<Named>, fresh: Named) -> Result<(), Error> {
+    if named.len() >= MAX_TOKENS {
+        let why = locale::token::too_many(MAX_TOKENS as u64);
+        return Err(Error::new(Code::InvalidParams, why));
+    }
+    named.push(fresh);
+    Ok(())
+}
+
+/// The name, with the first number behind it that makes it free.
+fn free_name(name: &TokenName, named: &[Named]) -> TokenName {
+    let is_free = |name: &TokenName| {
+        !is_reserved(name) && named.iter().all(|other| other.record.name != *name)
+    };
+    let numbered = (2..=MAX_TOKENS + 2).filter_map(|number| {
+        let end = format!("-{number}");
+        let begin = name.as_str();
+        let begin = &begin[..begin.len().min(TokenName::MAX_BYTES - end.len())];
+        TokenName::new(format!("{begin}{end}"))
+    });
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    // One of so many is free: there are fewer tokens.
+    names.find(is_free).unwrap_or_else(|| name.clone())
+}
+
+/// Names that stand for somebody who has no named token.
+fn is_reserved(name: &TokenName) -> bool {
+    matches!(name.as_str(), "owner" | "public")
 }
 
 impl TokenRecord {
@@ -304,7 +425,12 @@ impl TokenRecord {
             name: self.name.clone(),
             scope: self.scope.clone(),
             created_at: self.created_at,
+            expires_at: self.expires_at,
         }
+    }
+
+    fn is_in_force(&self, now: Millis) -> bool {
+        self.expires_at.is_none_or(|end| now < end)
     }
 }
 

@@ -179,7 +179,7 @@ impl Upgrade {
     }
 }
 
-fn names_websocket(headers: &HeaderMap) -> bool {
+pub(crate) fn names_websocket(headers: &HeaderMap) -> bool {
     let named = headers.get_all(header::UPGRADE).iter();
     let mut named = named.flat_map(|value| value.as_bytes().split(|&byte| byte == b','));
     named.any(|name| name.trim_ascii().eq_ignore_ascii_case(b"websocket"))

@@ -9,6 +9,7 @@ mod blob;
 mod context;
 mod damage;
 mod feed;
+mod login;
 mod model;
 mod recovery;
 mod relay;
@@ -33,6 +34,7 @@ pub use blob::BlobParams;
 pub use context::{ContextInfo, ContextLayer, ContextMessages, ContextParams};
 pub use damage::{BackupParams, BackupState, DamageList};
 pub use feed::{FeedEncoder, FeedItem, FeedParams, FeedReset, ServerSnapshot, SessionSnapshot};
+pub use login::{Brought, LoginLink, LoginLinkParams, LoginParams, Me};
 pub use model::{
     LocalModelInfo, ModelChoice, ModelReason, ModelsAnswer, ModelsParams, ProviderAccess,
     ProviderInfo, WindowFrom, WindowInfo,

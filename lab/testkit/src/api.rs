@@ -12,6 +12,8 @@ pub struct Api {
     client: Client,
     address: String,
     token: String,
+    /// What it brings, and says of itself, in place of the token.
+    browser: Option<[(&'static str, String); 2]>,
 }
 
 /// An answer that is not a stream.
@@ -54,6 +56,19 @@ impl Api {
             client: Client::builder().no_proxy().build().expect("a client"),
             address: address.to_owned(),
             token: token.to_owned(),
+            browser: None,
+        }
+    }
+
+    /// The page of a server as a browser with this cookie sends its requests.
+    ///
+    /// # Panics
+    /// When there can be no client.
+    pub fn with_cookie(address: &str, cookie: &str) -> Self {
+        let origin = format!("http://{address}");
+        Self {
+            browser: Some([("cookie", cookie.to_owned()), ("origin", origin)]),
+            ..Self::new(address, "")
         }
     }
 
@@ -65,7 +80,13 @@ impl Api {
     /// A request with the token, not sent yet.
     pub fn request(&self, verb: Method, path: &str) -> RequestBuilder {
         let url = format!("http://{}{path}", self.address);
-        self.client.request(verb, url).bearer_auth(&self.token)
+        let request = self.client.request(verb, url);
+        match &self.browser {
+            None => request.bearer_auth(&self.token),
+            Some(headers) => headers.iter().fold(request, |request, (name, value)| {
+                request.header(*name, value)
+            }),
+        }
     }
 
     /// Calls a method of the agent service.
@@ -168,7 +189,12 @@ impl Api {
     /// When it is refused.
     pub async fn socket(&self, path: &str) -> Socket {
         let address = self.address.parse().expect("an address of numbers");
-        let socket = Socket::open(address, &self.token, path).await;
+        let socket = match &self.browser {
+            None => Socket::open(address, &self.token, path).await,
+            Some([(cookie, kept), (origin, own)]) => {
+                Socket::with(address, &[(cookie, kept), (origin, own)], path).await
+            }
+        };
         socket.unwrap_or_else(|status| panic!("{path} was refused with {status}"))
     }
 

@@ -51,7 +51,7 @@ impl Socket {
     /// As [`Socket::open`].
     pub async fn by_ticket(address: SocketAddr, path: &str) -> Result<Self, u16> {
         let stream = TcpStream::connect(address).await.expect("a connection");
-        Self::ask(stream, None, path).await
+        Self::ask(stream, &[], path).await
     }
 
     /// The same as the page of an origin does it.
@@ -63,7 +63,23 @@ impl Socket {
     /// As [`Socket::open`].
     pub async fn of_page(address: SocketAddr, origin: &str, path: &str) -> Result<Self, u16> {
         let stream = TcpStream::connect(address).await.expect("a connection");
-        Self::ask(stream, Some(("origin", origin)), path).await
+        Self::ask(stream, &[("origin", origin)], path).await
+    }
+
+    /// The same with these headers and no token.
+    ///
+    /// # Errors
+    /// As [`Socket::open`].
+    ///
+    /// # Panics
+    /// As [`Socket::open`].
+    pub async fn with(
+        address: SocketAddr,
+        headers: &[(&'static str, &str)],
+        path: &str,
+    ) -> Result<Self, u16> {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        Self::ask(stream, headers, path).await
     }
 
     /// The same over a connection that is there.
@@ -75,18 +91,18 @@ impl Socket {
     /// As [`Socket::open`].
     pub async fn over(stream: TcpStream, token: &str, path: &str) -> Result<Self, u16> {
         let bearer = format!("Bearer {token}");
-        Self::ask(stream, Some(("authorization", &bearer)), path).await
+        Self::ask(stream, &[("authorization", &bearer)], path).await
     }
 
     async fn ask(
         stream: TcpStream,
-        header: Option<(&'static str, &str)>,
+        headers: &[(&'static str, &str)],
         path: &str,
     ) -> Result<Self, u16> {
         let address = stream.peer_addr().expect("a connected socket");
         let request = format!("ws://{address}{path}").into_client_request();
         let mut request = request.expect("a request");
-        if let Some((name, value)) = header {
+        for &(name, value) in headers {
             let value = value.parse().expect("a header");
             request.headers_mut().insert(name, value);
         }

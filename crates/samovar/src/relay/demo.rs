@@ -1,6 +1,7 @@
 //! `samovar relay demo`: a room with the booking of a movie as its screen, and how to join it.
 
 use samovar_locale as text;
+use samovar_server::Server;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
     if !found.config.relay.movie_rooms.contains(&demo.room.name) {
         found.config.relay.movie_rooms.push(demo.room.name.clone());
     }
-    let invite = |url: &str, found: &Setup| show(&demo, relay_url(url), found);
+    let invite = |server: &Server, found: &Setup| show(&demo, relay_url(server.url()), found);
     serve::run(found, invite).await
 }
 

@@ -10,11 +10,13 @@ use samovar_stores::Stores;
 use samovar_stores::damage::Reports;
 use tokio_util::sync::CancellationToken;
 
+use crate::cookie::ServerId;
 use crate::definitions::Definitions;
 use crate::endpoint;
 use crate::engine_cell::starting;
 use crate::failures::Failures;
 use crate::guide::Guide;
+use crate::logins::Logins;
 use crate::registered::RegisteredTools;
 use crate::tokens::Tokens;
 
@@ -36,6 +38,11 @@ pub(crate) struct State {
     pub(crate) approval: Approval,
     /// Requests without a valid token.
     pub(crate) failures: Failures,
+    /// How browsers get in.
+    pub(crate) logins: Logins,
+    /// Whether there is a web page, and cookies count.
+    pub(crate) serves_page: bool,
+    pub(crate) server_id: ServerId,
     /// Whether the audit has the end of this run.
     pub(crate) is_stop_noted: AtomicBool,
 }

@@ -1,6 +1,9 @@
 //! The door: whom it lets in, what it lets through, and how long it waits.
 
 mod cases;
+mod cookies;
+mod files;
+mod logins;
 mod named;
 mod origins;
 mod pages;

@@ -19,6 +19,9 @@ pub struct ServerInfo {
     /// its own turn.
     #[serde(default)]
     pub stays: bool,
+    /// Whether it serves the web page.
+    #[serde(default)]
+    pub page: bool,
     /// The state of the disk and the store.
     pub store: StoreInfo,
     /// How much memory its sessions take.

@@ -9,7 +9,6 @@ use samovar_locale as locale;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-const MAX_NAME_BYTES: usize = 64;
 const MAX_ROOM_BYTES: usize = 200;
 
 /// The name of a token: 1 to 64 lower-case letters, digits, `.`, `_` and `-`.
@@ -18,12 +17,15 @@ const MAX_ROOM_BYTES: usize = 200;
 pub struct TokenName(String);
 
 impl TokenName {
+    /// The longest name, in bytes.
+    pub const MAX_BYTES: usize = 64;
+
     /// Returns `None` if the name is not valid.
     pub fn new(name: String) -> Option<Self> {
         let is_plain = |byte: u8| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'_' | b'-')
         };
-        let fits = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_plain);
+        let fits = (1..=Self::MAX_BYTES).contains(&name.len()) && name.bytes().all(is_plain);
         fits.then_some(Self(name))
     }
 
@@ -36,7 +38,7 @@ impl TokenName {
 impl<'de> Deserialize<'de> for TokenName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let why = || de::Error::custom(locale::params::token_name(MAX_NAME_BYTES));
+        let why = || de::Error::custom(locale::params::token_name(Self::MAX_BYTES));
         Self::new(name).ok_or_else(why)
     }
 }
@@ -167,6 +169,9 @@ pub struct TokenInfo {
     pub scope: TokenScope,
     /// The creation time, in milliseconds since 1970.
     pub created_at: Millis,
+    /// When it stops working, in milliseconds since 1970; absent if only a revocation ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Millis>,
 }
 
 /// A new token.

@@ -103,7 +103,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         .iter()
         .map(|route| {
             let parts: Vec<_> = route.path.trim_start_matches('/').split('/').collect();
-            let depth = if parts[0] == "healthz" || parts[0] == "readyz" {
+            let depth = if matches!(parts[0], "" | "healthz" | "readyz" | "ui") {
                 1
             } else {
                 2
@@ -112,6 +112,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         })
         .collect();
     let known = [
+        "",
         "agent/ws",
         "api/agents",
         "api/approvals",
@@ -122,6 +123,10 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/chat",
         "api/damage",
         "api/events",
+        "api/login",
+        "api/login-links",
+        "api/logout",
+        "api/me",
         "api/models",
         "api/recovery",
         "api/relay",
@@ -141,6 +146,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "healthz",
         "readyz",
         "services/agent",
+        "ui",
     ];
     assert_eq!(first_words.iter().collect::<Vec<_>>(), known);
 }
