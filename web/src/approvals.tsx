@@ -28,9 +28,11 @@ export const ApprovalCard = memo(({ approval, isInline }: { approval: ApprovalIn
   }
   const { tool, path, preview, shown, reason, grant } = approval
   const body = preview ?? shown
+  // Below the heading of the tray, or that of the conversation.
+  const Heading = isInline ? "h2" : "h3"
   return (
-    <article class="approval" aria-label={t("approval_label", { tool: visible(tool) })}>
-      <h3>{t("approval_title", { tool: visible(toolTitle(tool)) })}</h3>
+    <article class="approval">
+      <Heading>{t("approval_title", { tool: visible(toolTitle(tool)) })}</Heading>
       <p class="approval-why">{visible(reason)}</p>
       {isDiff(body) ? <Diff text={body} /> : <Plain text={body} />}
       {!isInline && <dl class="facts-list">

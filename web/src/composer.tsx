@@ -25,7 +25,8 @@ export function Composer({ view }: { view: View | undefined }) {
   const box = useRef<HTMLTextAreaElement>(null)
   const isBusy = view !== undefined && currentTurn(view) !== undefined
   const isGone = view?.isGone === true
-  useEffect(() => { box.current?.focus() }, [state.current])
+  // On a phone the focus would open its keyboard.
+  useEffect(() => { if (matchMedia("(pointer: fine)").matches) box.current?.focus() }, [state.current])
   useEffect(() => {
     const element = box.current
     if (!element) return
@@ -75,7 +76,10 @@ export function Composer({ view }: { view: View | undefined }) {
         <label class="icon-button" title={t("image_add")}>
           <Icon name="image" /><span class="hidden">{t("image_add")}</span>
           <input class="hidden" type="file" multiple accept={TYPES.join(",")}
-            onChange={(event) => void add(event.currentTarget.files ?? []).then(() => (event.currentTarget.value = ""))} />
+            onChange={(event) => {
+              const input = event.currentTarget
+              void add([...(input.files ?? [])]).then(() => { input.value = "" })
+            }} />
         </label>
         {isBusy && <DeliveryChoice value={delivery} onChange={setDelivery} />}
         <span class="grow" />

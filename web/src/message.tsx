@@ -141,7 +141,7 @@ function Branch({ view, part, ids, isVoid, waits }: {
   const shown = turn && turn.state !== "finished" ? turn.state : callState(call, isVoid)
   const own = messages.filter(({ role }) => role !== "user")
   return (
-    <section class={`branch is-${shown} depth-${Math.min(agent?.depth ?? 1, 6)}`} id={`branch-${part.id}`}
+    <div role="group" class={`branch is-${shown} depth-${Math.min(agent?.depth ?? 1, 6)}`} id={`branch-${part.id}`}
       data-path={agent?.path.join("/")} aria-label={t("branch_label", { name: visible(name) })}>
       <button type="button" class="branch-head" ref={head} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <span class="state-dot" />
@@ -157,7 +157,7 @@ function Branch({ view, part, ids, isVoid, waits }: {
         </div>
       )}
       {!isOpen && own.length > 0 && <p class="branch-last">{visible(lastWords(own))}</p>}
-    </section>
+    </div>
   )
 }
 

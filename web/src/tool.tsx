@@ -62,7 +62,7 @@ export const ToolCard = memo(({ part, call, approval, question, isVoid }: Props)
   const took = call?.endedAt !== undefined && call.askedAt !== undefined ? call.endedAt - call.askedAt : undefined
   const progress = call?.state === "running" ? call.progress : undefined
   return (
-    <section class={`tool is-${state}`} aria-label={toolTitle(part.name)}>
+    <div class={`tool is-${state}`}>
       <button type="button" class="tool-head" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         <span class="state-dot" />
         <span class="tool-name">{visible(toolTitle(part.name))}</span>
@@ -79,7 +79,7 @@ export const ToolCard = memo(({ part, call, approval, question, isVoid }: Props)
       {isOpen && <Details part={part} call={call} />}
       {approval && <ApprovalCard approval={approval} isInline />}
       {question && <QuestionCard call={question} />}
-    </section>
+    </div>
   )
 })
 
@@ -105,9 +105,9 @@ function Details({ part, call }: { part: CallPart; call: Call | undefined }) {
   const diff = typeof data?.diff === "string" ? data.diff : undefined
   return (
     <div class="tool-body">
-      <h4>{t("tool_arguments")}</h4>
+      <p class="label">{t("tool_arguments")}</p>
       <Args part={part} />
-      {outcome && <h4>{t("tool_result")}</h4>}
+      {outcome && <p class="label">{t("tool_result")}</p>}
       {outcome && (diff ?? outcome.text) !== "" &&
         (diff !== undefined || isDiff(outcome.text) ? <Diff text={diff ?? outcome.text} /> : <Long text={outcome.text} />)}
       {outcome?.text === "" && <p class="note">{t("tool_no_result")}</p>}

@@ -17,40 +17,35 @@ export const AgentTree = memo(({ view, focus }: { view: View; version: number; f
   const roots = known.sort((a, b) => (b.startedAt ?? Infinity) - (a.startedAt ?? Infinity)).slice(0, TURNS)
   if (roots.length === 0) return <p class="empty">{t("tree_empty")}</p>
   return (
-    <ul class="tree" role="tree" aria-label={t("tree_title")} onKeyDown={moveInTree}>
-      {roots.map((turn, at) => <Node key={turn.id} view={view} tree={tree} turn={turn} level={1} focus={focus} isFirst={at === 0} />)}
+    <ul class="tree" aria-label={t("tree_title")} onKeyDown={moveInTree}>
+      {roots.map((turn) => <Node key={turn.id} view={view} tree={tree} turn={turn} focus={focus} />)}
     </ul>
   )
 })
 
-function Node({ view, tree, turn, level, focus, isFirst }: {
-  view: View; tree: Map<string, Turn[]>; turn: Turn; level: number; focus: string | undefined; isFirst: boolean
+function Node({ view, tree, turn, focus }: {
+  view: View; tree: Map<string, Turn[]>; turn: Turn; focus: string | undefined
 }) {
   const children = tree.get(turn.id) ?? []
   const name = visible(turn.displayName ?? nameOf(view, turn))
   const isOver = turn.state === "finished"
   const shown = isOver ? endOf(turn) : turn.state
   return (
-    <li role="none">
-      <div class={`node is-${shown} ${focus === turn.id ? "is-focused" : ""}`} role="treeitem" tabindex={isFirst ? 0 : -1}
-        aria-level={level} aria-selected={focus === turn.id} aria-expanded={children.length > 0 ? true : undefined}
-        aria-label={`${name}, ${wordOf(view, turn)}`} onClick={() => show(turn)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" || event.key === " ") show(turn)
-          else if (event.key === "Delete" && !isOver) void stopTurn(turn.id)
-          else return
-          event.preventDefault()
+    <li>
+      <button type="button" class={`node is-${shown} ${focus === turn.id ? "is-focused" : ""}`} aria-pressed={focus === turn.id}
+        onClick={() => show(turn)} onKeyDown={(event) => {
+          if (event.key === "Delete" && !isOver) void stopTurn(turn.id)
         }}>
         <span class="state-dot" />
         <span class="node-name">{name}</span>
         <span class="node-about">{wordOf(view, turn)}</span>
         <Used turn={turn} state={shown} />
         {turn.isBackground && <span class="node-tag">{t("tree_background")}</span>}
-      </div>
+      </button>
       {!isOver && <IconButton icon="stop" class="node-stop" label={t("tree_stop", { name })}
         onClick={() => void stopTurn(turn.id).then(() => announce(t("tree_stopped", { name })))} />}
-      {children.length > 0 && <ul role="group">
-        {children.map((one) => <Node key={one.id} view={view} tree={tree} turn={one} level={level + 1} focus={focus} isFirst={false} />)}
+      {children.length > 0 && <ul>
+        {children.map((one) => <Node key={one.id} view={view} tree={tree} turn={one} focus={focus} />)}
       </ul>}
     </li>
   )
@@ -93,7 +88,7 @@ function show(turn: Turn) {
 function moveInTree(event: KeyboardEvent) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
   if (step === undefined) return
-  const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=treeitem]")]
+  const all = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>(".node")]
   const at = all.indexOf(document.activeElement as HTMLElement)
   all[Math.max(0, Math.min(all.length - 1, at + step))]?.focus()
   event.preventDefault()

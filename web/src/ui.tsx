@@ -173,8 +173,13 @@ export function Panel({ title, onClose, children, side }: {
   const box = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null
-    box.current?.showModal()
-    return () => before?.focus?.()
+    const dialog = box.current
+    dialog?.showModal()
+    return () => {
+      // While it is open, nothing else takes the focus.
+      dialog?.close()
+      before?.focus?.()
+    }
   }, [])
   return (
     <dialog class={side ? "panel side" : "panel"} ref={box} aria-labelledby="panel-title"

@@ -5,7 +5,8 @@ import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { startModel } from "./model.mjs"
 
 const TOKEN = "a-token-of-the-tests-0123456789"
@@ -129,24 +130,41 @@ export class Browser {
   /** A window that is logged in. */
   async open(server, { width = 1440, height = 900, dark = false } = {}) {
     const context = await this.chromium.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" })
-    return this.window(context, process.env.PAGE_BASE ?? (await server.link()))
+    return this.window(context, await server.link())
   }
 
   async window(context, address) {
-    const page = await context.newPage()
+    const page = await this.stranger(context)
+    await page.goto(address)
+    await page.waitForSelector("#composer")
+    return page
+  }
+
+  /** A window that has been nowhere yet. */
+  async stranger(context) {
+    const page = await (context ?? (await this.chromium.newContext())).newPage()
+    await fromDisk(page)
     page.faults = []
     page.on("pageerror", (error) => page.faults.push(error.stack))
     page.on("console", (line) => {
       if (/Content Security Policy/.test(line.text())) page.faults.push(line.text())
     })
-    await page.goto(address)
-    await page.waitForSelector("#composer")
     return page
   }
 
   stop() {
     return this.chromium.close()
   }
+}
+
+/** For who works on the page: with PAGE_FROM_DISK the files of `dist` count, not those in the binary. */
+async function fromDisk(page) {
+  if (!process.env.PAGE_FROM_DISK) return
+  const dist = join(dirname(fileURLToPath(import.meta.url)), "../dist")
+  await page.route(/^http:\/\/127\.0\.0\.1:\d+\/(ui\/.*)?$/, (route) => {
+    const { pathname } = new URL(route.request().url())
+    return route.fulfill({ path: join(dist, pathname === "/" ? "index.html" : pathname) })
+  })
 }
 
 /** Writes a message and sends it. */

@@ -11,6 +11,7 @@ const answer = async (q, r) => {
   const lastUser = msgs.findLastIndex(m => m.role === 'user')
   const said = JSON.stringify(msgs[lastUser]?.content ?? '')
   const done = msgs.slice(lastUser + 1).filter(m => m.role === 'tool').length
+  if (/refuses/.test(said)) return r.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"this is not how one asks"}}')
   r.writeHead(200, { 'content-type': 'text/event-stream' })
   const chunk = (delta, finish) => r.write(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: req.model, choices: [{ index: 0, delta, finish_reason: finish ?? null }] })}\n\n`)
   const end = (f) => { chunk({}, f); r.write(`data: ${JSON.stringify({ id: 'x', choices: [], usage: { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 } })}\n\n`); r.write('data: [DONE]\n\n'); r.end() }
@@ -28,6 +29,7 @@ const answer = async (q, r) => {
   if (!done && /think/.test(said)) { for (const w of 'I weigh what is asked and what I know of it'.split(' ')) { chunk({ reasoning_content: w + ' ' }); await wait(20) } }
   if (/breaks/.test(said)) { await text('I begin well and then', 20); return r.destroy() }
   if (/hostile/.test(said)) { await text('<img src=x onerror="window.hacked=1"> <script>window.hacked=1</script>\n\n[click](javascript:alert(1)) ![pix](http://127.0.0.1:1/x.png) [good](https://example.com)\n\n<iframe src="//evil"></iframe>\n\n| a | b |\n|--|--|\n| 1 | <b onclick=alert(1)>2</b> |\n\n```html\n<script>alert(1)</script>\n```\n\n**bold** and `code`\n'); return end('stop') }
+  if (/markdown/.test(said)) { await text('## What there is\n\nA paragraph with **bold**, *italic*, `code` and [a link](https://example.com).\n\n1. First\n2. Second\n   - inside\n\n> A quotation.\n\n```rust\nfn main() {\n    println!("tea");\n}\n```\n\n| kind | price |\n|---|---:|\n| green | 3 |\n| black | 2 |\n'); return end('stop') }
   if (/table/.test(said)) { await text('| n | square |\n|--|--|\n' + Array.from({ length: 1000 }, (_, i) => `| ${i} | ${i * i} |`).join('\n')); return end('stop') }
   if (/long/.test(said)) { await text('A long text. '.repeat(8000)); return end('stop') }
   if (/endless/.test(said)) { await text('```rust\n' + 'let x = 1;\n'.repeat(9000)); return end('stop') }
