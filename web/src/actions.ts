@@ -176,7 +176,10 @@ export async function logout() {
   location.reload()
 }
 
-/** The sentence of a refusal, or what the work gives. */
-export async function asked<T>(work: () => Promise<T>): Promise<T | string> {
-  return work().catch((error: unknown) => sentence(error))
+/** What the work gives, or the sentence of its refusal; `lacking` where the server is too old for it. */
+export async function asked<T>(work: () => Promise<T>, lacking?: string): Promise<T | string> {
+  return work().catch((error: unknown) => {
+    const isLacking = error instanceof Refusal && error.code === "unknown_method"
+    return isLacking && lacking !== undefined ? lacking : sentence(error)
+  })
 }

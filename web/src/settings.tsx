@@ -100,7 +100,7 @@ function ModelOf({ name, now }: { name: string; now: string | undefined }) {
   const [said, setSaid] = useState("")
   const test = async () => {
     setSaid(t("model_testing"))
-    const result = await asked(() => api.testModel(name))
+    const result = await asked(() => api.testModel(name), t("model_test_lacking"))
     if (typeof result === "string") return setSaid(result)
     setSaid(result.ok ? t("model_works", { took: span(result.elapsedMs ?? 0) }) : (result.error ?? t("model_fails")))
   }
@@ -159,7 +159,7 @@ function Listed<T>({ items, none, children }: { items: T[] | string | undefined;
 
 function Doctor() {
   const [found, setFound] = useState<Finding[] | string>()
-  useEffect(() => void asked(async () => (await api.doctor()).findings).then(setFound), [])
+  useEffect(() => void asked(async () => (await api.doctor()).findings, t("settings_doctor_command")).then(setFound), [])
   return (
     <Section title={t("settings_doctor")}>
       <Listed items={found} none={t("settings_doctor_well")}>

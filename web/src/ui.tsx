@@ -2,7 +2,7 @@
 
 import { Component } from "preact"
 import type { ComponentChildren, FunctionComponent } from "preact"
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import { t, visible } from "./words.ts"
 
 /** A component that is drawn again only when one of its properties is another. */
@@ -125,7 +125,7 @@ export function Menu({ label, items }: { label: string; items: MenuItem[] }) {
   const [isOpen, setOpen] = useState(false)
   const box = useRef<HTMLDivElement>(null)
   const buttons = () => [...(box.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]") ?? [])]
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isOpen) return
     buttons()[0]?.focus()
     const leave = (event: Event) => {
@@ -171,7 +171,7 @@ export function Panel({ title, onClose, children, side }: {
   title: string; onClose: () => void; children: ComponentChildren; side?: boolean
 }) {
   const box = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null
     const dialog = box.current
     dialog?.showModal()

@@ -61,6 +61,19 @@ test("a denial takes words to the agent, and a decision at the terminal counts e
     assert.equal(demo.file("three.txt"), "hello")
   }))
 
+// proves TL-11
+test("what is hidden in a call is spelled out before anybody allows it", () =>
+  windowOf(async (page) => {
+    await say(page, 'write "pay \u202elive\u200b" to seven.txt')
+    await page.locator(".tool .approval").waitFor()
+    const text = await page.locator(".tool").innerText()
+    assert.match(text, /\\u\{?202e/i)
+    assert.doesNotMatch(text, /[\u202e\u200b]/)
+    await page.getByRole("button", { name: "Deny …" }).click()
+    await page.getByRole("button", { name: "Deny", exact: true }).click()
+    await answered(page)
+  }))
+
 // proves TL-12
 test("always makes a rule that the settings list and revoke", () =>
   windowOf(async (page) => {

@@ -16,7 +16,7 @@ export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium"
 export const wait = (ms) => new Promise((goOn) => setTimeout(goOn, ms))
 
 /** Waits until something holds, and says what did not. */
-export async function until(what, holds, ms = 15_000) {
+export async function until(what, holds, ms = 40_000) {
   const end = Date.now() + ms
   for (;;) {
     const value = await holds()

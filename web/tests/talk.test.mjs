@@ -129,6 +129,9 @@ test("an edited message is answered anew, and the conversation as it was is a fo
     await page.getByRole("button", { name: "Answer again" }).click()
     const forks = async () => (await demo.agent("listSessions", { editForks: true })).items.filter(({ forkedFrom }) => forkedFrom)
     await until("a second fork", async () => (await forks()).length === 2)
+    const turns = () => demo.call("/api/turns?limit=200")
+    await until("the turn is over", async () => (await turns()).every(({ state }) => state === "finished"))
+    await wait(1_000)
     await answered(page)
     await page.getByRole("button", { name: "Fork from here" }).click()
     await page.getByText("You are in the fork now.").waitFor()
@@ -171,6 +174,22 @@ test("hostile Markdown and HTML do nothing", () =>
       sessionId: decodeURIComponent(page.url().split("#/s/")[1]), title: "<b onclick=x>bold</b>\u202egnp.exe",
     })
     await page.locator("h1", { hasText: "\\u{202e}" }).waitFor()
+  }))
+
+// proves FC-8
+test("a text of 100 kB, a table of a thousand rows and code without an end stay usable", () =>
+  windowOf(scripted, async (page) => {
+    for (const [at, what] of ["long", "table", "endless"].entries()) {
+      await say(page, what)
+      await answered(page, at + 1)
+    }
+    assert.ok((await page.locator(".answer .text").first().innerText()).length > 100_000)
+    assert.equal(await page.locator(".answer tbody tr").count(), 1_000)
+    await until("all lines of the code", async () => ((await page.locator(".answer pre code").textContent()) ?? "").split("\n").length >= 9_000)
+    const begun = Date.now()
+    await page.locator(".thread").evaluate((thread) => thread.scrollTo(0, 0))
+    await page.fill("#composer", "still here")
+    assert.ok(Date.now() - begun < 2_000, `${Date.now() - begun} ms`)
   }))
 
 // proves FC-6

@@ -45,6 +45,7 @@ mod marks;
 mod missing;
 mod model_test;
 mod outside;
+mod page;
 mod pipes;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod proof;
