@@ -95,6 +95,12 @@ function Naming({ session, onClose }: { session: SessionInfo; onClose: () => voi
   )
 }
 
+/** Opens the session of a hit, at its message if that is among the newest. */
+async function show(hit: Hit) {
+  await open(hit.sessionId)
+  setTimeout(() => document.getElementById(`m-${hit.messageId}`)?.scrollIntoView({ block: "center" }), 300)
+}
+
 interface Found {
   sessions: SessionInfo[]
   hits: Hit[]
@@ -133,7 +139,7 @@ function Found({ sessions, hits, why, isBusy }: Found) {
       <ul>
         {hits.map((hit) => (
           <li key={hit.messageId}>
-            <button type="button" class="session hit" onClick={() => void open(hit.sessionId)}>
+            <button type="button" class="session hit" onClick={() => void show(hit)}>
               <span class="session-title">{titleOf(hit.sessionId)}</span>
               <span class="hit-text">{visible(hit.text)}</span>
             </button>

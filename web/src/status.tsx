@@ -47,10 +47,10 @@ function levelNote(level: string): string {
   return { auto: t("level_auto_note"), supervised: t("level_supervised_note"), "read-only": t("level_read_only_note") }[level] ?? ""
 }
 
-/** The session's tokens, with those of turns that still run. */
+/** The session's tokens: the server's sum, unless turns that run have used more since it was read. */
 function tokensOf(view: View): number {
-  const running = [...view.turns.values()].filter(({ state }) => state !== "finished")
-  return view.session.tokens.total + running.reduce((sum, { tokens }) => sum + tokens, 0)
+  const known = [...view.turns.values()].reduce((sum, { tokens }) => sum + tokens, 0)
+  return Math.max(view.session.tokens.total, known)
 }
 
 function costOf(view: View): number | undefined {

@@ -14,7 +14,7 @@ export function summaryOf({ args, written }: CallPart): string {
   if (args === null || args === undefined) return (written ?? "").slice(0, 120)
   if (typeof args !== "object") return String(args).slice(0, 200)
   const given = args as Record<string, unknown>
-  for (const key of ["command", "path", "query", "pattern", "url", "question", "task", "text", "name"]) {
+  for (const key of ["command", "query", "pattern", "path", "url", "question", "task", "text", "name"]) {
     const value = given[key]
     if (typeof value === "string" && value !== "") return value.split("\n")[0]!.slice(0, 200)
   }

@@ -258,6 +258,7 @@ pub(crate) fn holder_that_leaves(
         workspace,
         approval: Approval::Auto,
         stays: true,
+        page: true,
         store: StoreInfo {
             is_full: false,
             free_bytes: None,
