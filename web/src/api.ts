@@ -202,7 +202,6 @@ export const api = {
   stop: (sessionId: string) => agent<{ cancelled: boolean }>("cancel", { sessionId }),
   takeBack: (sessionId: string, turnId: string) => agent<{ cancelled: boolean }>("cancel", { sessionId, turnId }),
   stopTurn: (turnId: string) => value<{ cancelled: boolean }>("POST", `/api/turns/${part(turnId)}/cancel`, {}),
-  resume: (sessionId: string) => value<null>("POST", "/api/recovery/continue", { sessionId }),
   approvals: () => value<PaginatedResult<ApprovalInfo>>("GET", "/api/approvals"),
   decide: (id: string, decision: Decision, message?: string) =>
     value<{ rule?: RuleInfo }>("POST", `/api/approvals/${part(id)}`, { decision, ...(message ? { message } : {}) }),

@@ -30,6 +30,8 @@ export class Feed {
   #follower: Follower
   #closing = new AbortController()
   #awake: (() => void) | undefined
+  #isPaused = false
+  #trying: AbortController | undefined
 
   constructor(path: string, after: string | undefined, follower: Follower) {
     this.#path = path
@@ -43,8 +45,15 @@ export class Feed {
     this.#awake?.()
   }
 
-  /** Tries at once, instead of when its pause is over. */
-  hurry() {
+  /** Holds no connection until `resume`. */
+  pause() {
+    this.#isPaused = true
+    this.#trying?.abort()
+  }
+
+  /** Goes on after a pause, and tries at once where it would wait for its next try. */
+  resume() {
+    this.#isPaused = false
     this.#awake?.()
   }
 
@@ -59,6 +68,10 @@ export class Feed {
         if (error instanceof Refusal && !PASSES_BY.includes(error.status)) return this.#follower.refused(error)
       }
       if (this.#closing.signal.aborted) return
+      if (this.#isPaused) {
+        await new Promise<void>((goOn) => { this.#awake = goOn })
+        continue
+      }
       this.#follower.connected(false)
       await this.#rest(pause)
       pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
@@ -75,6 +88,7 @@ export class Feed {
   /** Reads one connection; whether the feed said that it is over. */
   async #read(alive: () => void): Promise<boolean> {
     const trying = new AbortController()
+    this.#trying = trying
     const abort = () => trying.abort()
     this.#closing.signal.addEventListener("abort", abort)
     let silence = setTimeout(abort, SILENCE_MS)

@@ -85,7 +85,7 @@ interface Snapshot {
 }
 
 function takeSnapshot({ sessions, turns, approvals, calls }: Snapshot) {
-  for (const one of sessions.items) state.sessions.set(one.id, one)
+  state.sessions = new Map(sessions.items.map((one) => [one.id, one]))
   state.totalSessions = sessions.totalCount
   state.working = new Map(turns.filter(({ depth }) => depth === 0).map((one) => [one.sessionId, one.state]))
   state.approvals = approvals.items
@@ -283,13 +283,32 @@ export function compose() {
   set({ current: undefined, view: undefined, told: undefined, focus: undefined, loadError: "", drawer: undefined })
 }
 
-/** What a page in the background need not hold open; it goes on where it was. */
+/** After so long in the background a page lets its connections go: a browser has six for a server. */
+const LEAVING_MS = 30_000
+let leaving: number | undefined
+let comeBack: () => void = () => {}
+
+/** A page in the background follows no session; one of them all still hears what waits for a person. */
 export function onVisibility() {
-  if (!document.hidden && state.view && state.phase === "ready") {
-    globalFeed?.hurry()
-    sessionFeed?.hurry()
-    changed()
+  clearTimeout(leaving)
+  if (document.hidden) {
+    leaving = window.setTimeout(rest, LEAVING_MS)
+    return
   }
+  comeBack()
+  globalFeed?.resume()
+  sessionFeed?.resume()
+  changed()
+}
+
+function rest() {
+  sessionFeed?.pause()
+  const away = new Promise<void>((back) => { comeBack = back })
+  void navigator.locks?.request("samovar.background", { ifAvailable: true }, (lock) => {
+    if (lock) return away
+    globalFeed?.pause()
+    return undefined
+  })
 }
 
 /** Opens a session that was just made, and has nothing stored. */
