@@ -73,7 +73,7 @@ function Head() {
 function Agents() {
   const { view } = state
   if (!view) return <p class="empty">{t("tree_empty")}</p>
-  return <AgentTree view={view} version={view.version} focus={state.focus} />
+  return <AgentTree view={view} version={view.treeVersion} focus={state.focus} />
 }
 
 function Toasts() {

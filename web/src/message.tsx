@@ -3,7 +3,7 @@
 import { useRef, useState } from "preact/hooks"
 import { again, edit, forkAt, takeBack, textOf } from "./actions.ts"
 import { currentTurn, doesWait } from "./model.ts"
-import type { Message, Part, Turn, View } from "./model.ts"
+import type { Call, Message, Part, Turn, View } from "./model.ts"
 import { announce, set, state } from "./store.ts"
 import { Text } from "./text.tsx"
 import { callState, stateWord, summaryOf, ToolCard } from "./tool.tsx"
@@ -53,7 +53,10 @@ function PartOf({ view, message, part, at, waits }: {
   const isVoid = message.void !== undefined
   const children = view.branches.get(part.id)
   if (children || part.name === "subAgent" || part.name === "spawn") {
-    return <Branch view={view} part={part} ids={children ?? []} isVoid={isVoid} waits={waits} />
+    const ids = children ?? []
+    const turn = turnOf(view, part.id, ids)
+    const stamp = ids.map((id) => view.stamps.get(id) ?? 0).join(" ")
+    return <Branch view={view} part={part} call={call} turn={turn} isVoid={isVoid} waits={waits} stamp={stamp} />
   }
   const approval = state.approvals.find(({ callId }) => callId === part.id)
   const question = state.calls.find(({ id }) => id === part.id)
@@ -125,17 +128,17 @@ function Editing({ text, onClose, onSave }: { text: string; onClose: () => void;
 const OPEN_AT_ONCE = 3
 
 /** What a called agent said: it is told by `metadata.agent` alone whose it is, and below whom. */
-function Branch({ view, part, ids, isVoid, waits }: {
-  view: View; part: Extract<Part, { type: "call" }>; ids: string[]; isVoid: boolean; waits: unknown
-}) {
+const Branch = memo(({ view, part, call, turn, isVoid, waits }: {
+  view: View; part: Extract<Part, { type: "call" }>; call: Call | undefined; turn: Turn | undefined
+  isVoid: boolean; waits: unknown; stamp: string
+}) => {
   const owner = view.messages.get(view.owners.get(part.id) ?? "")
   const siblings = owner?.parts.filter(({ type }) => type === "call").length ?? 0
   const [isOpen, setOpen] = useState(siblings <= OPEN_AT_ONCE)
   const head = useRef<HTMLButtonElement>(null)
-  const call = view.calls.get(part.id)
+  const ids = view.branches.get(part.id) ?? []
   const messages = ids.map((id) => view.messages.get(id)).filter((one) => one !== undefined)
   const agent = messages[0]?.agent
-  const turn = turnOf(view, part.id, messages)
   const args = (part.args ?? {}) as { name?: string; agent?: string; task?: string; label?: string }
   const name = agent?.displayName || turn?.displayName || args.name || args.agent || t("agent")
   const shown = turn && turn.state !== "finished" ? turn.state : callState(call, isVoid)
@@ -159,7 +162,7 @@ function Branch({ view, part, ids, isVoid, waits }: {
       {!isOpen && own.length > 0 && <p class="branch-last">{visible(lastWords(own))}</p>}
     </div>
   )
-}
+})
 
 function lastWords(messages: Message[]): string {
   for (const message of [...messages].reverse()) {
@@ -169,8 +172,8 @@ function lastWords(messages: Message[]): string {
   return ""
 }
 
-function turnOf(view: View, call: string, messages: Message[]): Turn | undefined {
-  const id = messages[0]?.turnId
+function turnOf(view: View, call: string, ids: string[]): Turn | undefined {
+  const id = view.messages.get(ids[0] ?? "")?.turnId
   if (id !== undefined) return view.turns.get(id)
   return [...view.turns.values()].find(({ parentCall }) => parentCall === call)
 }

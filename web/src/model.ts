@@ -114,12 +114,14 @@ export interface View {
   isStale: boolean
   isGone: boolean
   version: number
+  /** Counts what the tree of agents shows; fragments of text are not in it. */
+  treeVersion: number
 }
 
 export function emptyView(session: SessionInfo): View {
   return {
     session, messages: new Map(), calls: new Map(), turns: new Map(), branches: new Map(), owners: new Map(), thread: [],
-    placed: new Set(), stamps: new Map(), hasEarlier: false, isStale: false, isGone: false, version: 0,
+    placed: new Set(), stamps: new Map(), hasEarlier: false, isStale: false, isGone: false, version: 0, treeVersion: 0,
   }
 }
 
@@ -174,6 +176,7 @@ export function addTurns(view: View, turns: TurnInfo[]) {
     view.turns.set(id, turn)
   }
   assignTurns(view)
+  view.treeVersion += 1
   view.version += 1
 }
 
@@ -279,10 +282,13 @@ interface Raw extends Frame {
   at: number
 }
 
+const FRAGMENTS = ["delta", "part_added", "call_progress", "prompt_progress"]
+
 /** Takes an event of the session's feed. */
 export function fold(view: View, frame: Frame) {
   const event = frame as Raw
   view.version += 1
+  if (!FRAGMENTS.includes(event.type)) view.treeVersion += 1
   const take = TAKES[event.type]
   take?.(view, event, event)
 }
@@ -507,7 +513,9 @@ export function treeOf(view: View): Map<string, Turn[]> {
   for (const turn of view.turns.values()) {
     const owner = turn.parentCall && view.owners.get(turn.parentCall)
     const parent = (owner && view.messages.get(owner)?.turnId) ?? turn.parent ?? ""
-    tree.set(parent, [...(tree.get(parent) ?? []), turn])
+    const below = tree.get(parent)
+    if (below) below.push(turn)
+    else tree.set(parent, [turn])
   }
   return tree
 }
