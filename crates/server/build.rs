@@ -21,6 +21,8 @@ fn main() -> Result<(), io::Error> {
             "index.html" => "/".to_owned(),
             name => format!("/ui/{}", name.strip_prefix("ui/").unwrap_or(name)),
         };
+        let file = file.to_str();
+        let file = file.ok_or_else(|| io::Error::other("the page's folder is not UTF-8"))?;
         // Writing to a string cannot fail.
         let _infallible = writeln!(table, "({path:?}, {name:?}, include_bytes!({file:?})),");
     }

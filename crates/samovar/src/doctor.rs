@@ -303,6 +303,7 @@ fn name(what: &str) -> &'static str {
         "data" => text::what_data(),
         "modes" => text::what_modes(),
         "server" => text::what_server(),
+        "page" => text::what_page(),
         "recovery" => text::what_recovery(),
         "proxy" => text::what_proxy(),
         "question" => text::what_question(),

@@ -143,7 +143,9 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
             output::list(common.machine.format(), "token", &tokens, |tokens| {
                 let rows = tokens.iter().map(|token| {
                     let (name, scope) = (token.name.as_str(), token.scope.to_string());
-                    vec![name.to_owned(), scope, moment(token.created_at)]
+                    let end = token.expires_at.map(|end| text::token::until(moment(end)));
+                    let row = vec![name.to_owned(), scope, moment(token.created_at)];
+                    row.into_iter().chain(end).collect()
                 });
                 table(&rows.collect::<Vec<_>>())
             })?;

@@ -17,7 +17,7 @@ use crate::screen::say;
 /// What became of a link.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Opened {
+struct Answer {
     url: String,
     expires_in_ms: u64,
     opened: bool,
@@ -38,20 +38,20 @@ pub(crate) async fn open(args: args::Open) -> Result<Exit, Failure> {
             failure
         }
     })?;
-    let opened = Opened {
+    let answer = Answer {
         opened: !args.print && browser::show(&link.url),
         url: link.url,
         expires_in_ms: link.expires_in_ms,
     };
     let format = args.common.machine.format();
-    if format == Format::Text && opened.opened {
+    if format == Format::Text && answer.opened {
         say(text::open::opened());
         return Ok(Exit::Ok);
     }
     if format == Format::Text && !args.print {
         say(text::open::no_browser());
     }
-    output::one(format, "login_link", &opened, |link| {
+    output::one(format, "login_link", &answer, |link| {
         link.url.clone() + "\n"
     })?;
     Ok(Exit::Ok)

@@ -263,13 +263,13 @@ fn banner(server: &Server, found: &Setup, chosen: &Result<ModelChoice, Error>) -
         Some(link) => text::serve::page_at(link),
         None => text::serve::page_off().to_owned(),
     };
-    text::serve::banner(
-        server.address(),
-        page,
+    let listens = text::serve::listens(server.address(), page);
+    let banner = text::serve::banner(
         token,
         found.data_line(),
         config.workspace.display(),
         model,
         config.settings.approval.as_str(),
-    )
+    );
+    format!("{listens}\n{banner}")
 }

@@ -16,7 +16,7 @@ use crate::clock::SystemClock;
 use crate::door;
 use crate::endpoint::Verb;
 use crate::models;
-use crate::tokens::{self, Scope, Tokens};
+use crate::tokens::{Scope, Tokens};
 
 mod agents;
 mod approvals;
@@ -112,7 +112,7 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         workspace: call.state.workspace.display().to_string(),
         approval: call.state.approval,
         stays: call.state.restart.is_some(),
-        page: call.state.serves_page,
+        page: call.state.logins.is_on(),
         store: store_info(&call.state, &engine)?,
         memory: memory_info(&engine),
     })
@@ -182,7 +182,7 @@ async fn tokens(call: Call, _params: NoParams) -> Result<Vec<TokenInfo>, Error> 
 async fn create_token(call: Call, params: CreateTokenParams) -> Result<CreatedToken, Error> {
     let CreateTokenParams { name, scope } = params;
     let change = move |tokens: &Tokens| tokens.create(name, scope, SystemClock.now());
-    let (info, token) = change_tokens(&call, change).await?;
+    let (info, token) = call.state.change_tokens(change).await?;
     let made = decided(What::TokenMade, &call.by.sender);
     let made = made.about(info.name.as_str()).by_rule(&info.scope);
     call.state.record(made).await?;
@@ -193,19 +193,10 @@ async fn create_token(call: Call, params: CreateTokenParams) -> Result<CreatedTo
 async fn revoke_token(call: Call, params: TokenParams) -> Result<(), Error> {
     let name = params.name.clone();
     // Dropped with the answer, which may be for the very token that is revoked.
-    let _revoked = change_tokens(&call, move |tokens| tokens.revoke(&params.name)).await?;
+    let revoke = move |tokens: &Tokens| tokens.revoke(&params.name);
+    let _revoked = call.state.change_tokens(revoke).await?;
     let revoked = decided(What::TokenRevoked, &call.by.sender);
     call.state.record(revoked.about(name.as_str())).await
-}
-
-/// A change waits for the disk, and nobody else is to wait with it.
-async fn change_tokens<T: Send + 'static>(
-    call: &Call,
-    change: impl FnOnce(&Tokens) -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let tokens = call.state.tokens.clone();
-    let changed = tokio::task::spawn_blocking(move || change(&tokens)).await;
-    changed.unwrap_or_else(|error| Err(tokens::not_kept(&error.into())))
 }
 
 /// What a probe reads.

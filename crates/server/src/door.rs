@@ -141,14 +141,11 @@ impl Door {
 
     /// Whether a browser says that the server's own page, at this address, sends a request.
     fn is_of_own_page(&self, request: &Parts) -> bool {
-        let headers = &request.headers;
-        match only(headers, &header::ORIGIN) {
-            Some(origin) => self.own_origin(request).is_some_and(|ours| origin == ours),
-            None => {
-                let site = HeaderName::from_static("sec-fetch-site");
-                only(headers, &site).is_some_and(|site| site == "same-origin")
-            }
+        let given = |name: HeaderName| only(&request.headers, &name);
+        if let Some(origin) = given(header::ORIGIN) {
+            return self.own_origin(request).is_some_and(|ours| origin == ours);
         }
+        given(HeaderName::from_static("sec-fetch-site")).is_some_and(|site| site == "same-origin")
     }
 
     /// Every request must be meant for this server and not be sent by a foreign page.

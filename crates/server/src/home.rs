@@ -30,7 +30,6 @@ use crate::api;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
-use crate::cookie::ServerId;
 use crate::data_dir;
 use crate::definitions::Definitions;
 use crate::engine_cell::{EngineCell, Filler};
@@ -127,12 +126,10 @@ impl Opening {
             source,
         })?;
         let made = || Arc::new(crate::providers::registry(config.providers.clone()));
-        let registry = config.registry.clone().unwrap_or_else(made);
-        let server_id = ServerId::of_data_dir(&files).map_err(token_error)?;
         let (filler, engine) = EngineCell::new();
         let api = api::State {
             stores: OnceLock::new(),
-            registry,
+            registry: config.registry.clone().unwrap_or_else(made),
             tokens: Arc::new(tokens),
             tools: Arc::new(tools),
             definitions: OnceLock::new(),
@@ -142,9 +139,7 @@ impl Opening {
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
             failures: Failures::default(),
-            logins: Logins::default(),
-            serves_page: config.page,
-            server_id,
+            logins: Logins::open(&files, config.page).map_err(token_error)?,
             is_stop_noted: AtomicBool::new(false),
         };
         let shared = Shared {

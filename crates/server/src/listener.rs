@@ -205,9 +205,13 @@ impl Server {
 
     /// A login link for the owner's browser; `None` if the server has no page.
     pub fn login_link(&self) -> Option<String> {
-        let api = &self.home.shared.api;
         let by = Sender::CommandLine.name().to_owned();
-        let made = api.login_link(LoginLinkParams::default(), by);
+        let made = self
+            .home
+            .shared
+            .api
+            .logins
+            .link(LoginLinkParams::default(), by);
         made.ok().map(|link| link.url)
     }
 

@@ -6,20 +6,26 @@ use std::time::Duration;
 
 use samovar_core::{Code, Error};
 use samovar_locale as locale;
-use samovar_wire::api::{TokenName, TokenScope};
+use samovar_sandbox::SmallFiles;
+use samovar_wire::api::{LoginLink, LoginLinkParams, TokenName, TokenScope};
 use tokio::time::Instant;
 
+use crate::cookie::ServerId;
 use crate::token::{self, TokenHash};
 
+/// How a browser's token is called, unless the link says otherwise.
+const BROWSER: &str = "browser";
+
 /// How long a link counts.
-pub(crate) const LIFE: Duration = Duration::from_mins(10);
+const LIFE: Duration = Duration::from_mins(10);
 
 /// Links that are known at once, also those that count no more.
 const MAX_LINKS: usize = 32;
 
-/// The links of a server.
-#[derive(Default)]
+/// The links of a server, and whether there is a page for them.
 pub(crate) struct Logins {
+    is_on: bool,
+    server_id: ServerId,
     links: Mutex<VecDeque<Link>>,
     /// Where a browser finds the page; empty until a socket has a name.
     page: OnceLock<String>,
@@ -42,23 +48,68 @@ pub(crate) struct LoginGrant {
 }
 
 impl Logins {
+    /// No links yet.
+    ///
+    /// # Errors
+    /// When the system gives no random bits.
+    pub(crate) fn open(files: &SmallFiles, is_on: bool) -> std::io::Result<Self> {
+        Ok(Self {
+            is_on,
+            server_id: ServerId::of_data_dir(files)?,
+            links: Mutex::default(),
+            page: OnceLock::new(),
+        })
+    }
+
+    /// Whether there is a page, and cookies count.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    pub(crate) fn server_id(&self) -> &ServerId {
+        &self.server_id
+    }
+
+    /// Refuses what is for a page where there is none.
+    ///
+    /// # Errors
+    /// [`Code::PageOff`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.is_on {
+            return Ok(());
+        }
+        Err(Error::new(Code::PageOff, locale::login::page_off()))
+    }
+
+    /// Makes a link; `by` says who.
+    ///
+    /// # Errors
+    /// [`Code::PageOff`] when there is no page; [`Code::Busy`] when too many links wait.
+    pub(crate) fn link(&self, params: LoginLinkParams, by: String) -> Result<LoginLink, Error> {
+        self.check()?;
+        let usual = || TokenName::new(BROWSER.to_owned()).expect("it has small letters alone");
+        let name = params.name.unwrap_or_else(usual);
+        let scope = params.scope.unwrap_or(TokenScope::Admin);
+        let code = self.create(LoginGrant { name, scope, by })?;
+        let page = self.page.get().map_or("", String::as_str);
+        Ok(LoginLink {
+            url: format!("{page}/#login={code}"),
+            code,
+            expires_in_ms: u64::try_from(LIFE.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
     /// Says where a browser finds the page. The first one who says so is believed: it is the socket
     /// for everybody.
     pub(crate) fn found_at(&self, page: &str) {
         self.page.get_or_init(|| page.to_owned());
     }
 
-    /// The address that logs a browser in with a code.
-    pub(crate) fn url(&self, code: &str) -> String {
-        let page = self.page.get().map_or("", String::as_str);
-        format!("{page}/#login={code}")
-    }
-
     /// Makes a code. The oldest link that counts no more makes room for it.
     ///
     /// # Errors
     /// [`Code::Busy`] when too many wait to be used.
-    pub(crate) fn create(&self, grants: LoginGrant) -> Result<String, Error> {
+    fn create(&self, grants: LoginGrant) -> Result<String, Error> {
         let code = token::random::<16>().map_err(|error| {
             let why = locale::login::not_made(error);
             Error::new(Code::Internal, why)
@@ -117,6 +168,11 @@ impl Link {
 mod tests {
     use super::*;
 
+    fn logins() -> Logins {
+        let dir = tempfile::tempdir().unwrap();
+        Logins::open(&SmallFiles::of(dir.path()).unwrap(), true).unwrap()
+    }
+
     fn grants() -> LoginGrant {
         LoginGrant {
             name: TokenName::new("browser".to_owned()).unwrap(),
@@ -132,7 +188,7 @@ mod tests {
     // proves TL-11
     #[tokio::test(start_paused = true)]
     async fn a_link_counts_once_and_for_ten_minutes() {
-        let logins = Logins::default();
+        let logins = logins();
         let first = logins.create(grants()).unwrap();
         let second = logins.create(grants()).unwrap();
         assert_eq!(first.len(), 32);
@@ -154,7 +210,7 @@ mod tests {
     // proves TL-11
     #[tokio::test(start_paused = true)]
     async fn so_many_links_wait_at_once_and_one_that_is_over_makes_room() {
-        let logins = Logins::default();
+        let logins = logins();
         let first = logins.create(grants()).unwrap();
         for _ in 1..MAX_LINKS {
             logins.create(grants()).unwrap();
@@ -173,7 +229,7 @@ mod tests {
     // proves TL-11
     #[tokio::test]
     async fn of_all_who_open_a_link_at_once_one_is_let_in() {
-        let logins = Logins::default();
+        let logins = logins();
         for _ in 0..100 {
             let code = logins.create(grants()).unwrap();
             let let_in = std::thread::scope(|scope| {

@@ -46,6 +46,14 @@ impl Names {
         self.origins.first().map_or("", String::as_str)
     }
 
+    /// Where a person's browser reaches the server: at a proxy with TLS, if there is one, else as
+    /// other clients do.
+    pub(crate) fn page(&self) -> &str {
+        let mut origins = self.origins.iter();
+        let secure = origins.find(|origin| origin.starts_with("https:"));
+        secure.map_or_else(|| self.url(), String::as_str)
+    }
+
     fn and(mut self, scheme: &str, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
         for authority in more {
             let authority = authority.into().to_ascii_lowercase();

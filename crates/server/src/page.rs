@@ -131,10 +131,9 @@ fn answer(
 /// The same for the same bytes alone.
 fn tag(bytes: &[u8]) -> HeaderValue {
     let hash = Sha256::digest(bytes);
-    let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(hash);
-    let number = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    let begin = hash.first_chunk().copied().map_or(0, u64::from_be_bytes);
     // Digits are a header's value.
-    HeaderValue::from_str(&format!("\"{number:016x}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+    HeaderValue::from_str(&format!("\"{begin:016x}\"")).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
 fn media_type(name: &str) -> &'static str {

@@ -70,7 +70,7 @@ fn endpoints() -> Vec<Endpoint> {
     all.extend(given(api::backup::routes(), |shared| shared.api.clone()));
     all.extend(given(tickets::routes(), |shared| shared.tickets.clone()));
     all.extend(given(relay::routes(), |shared| shared.relaying.clone()));
-    all.extend(given(page::routes(), |shared| shared.api.serves_page));
+    all.extend(given(page::routes(), |shared| shared.api.logins.is_on()));
     all
 }
 
@@ -86,12 +86,12 @@ fn given<S: Send + Sync + 'static>(
 /// The router, made from the table. It answers to these names, and knows no path but its own:
 /// another program may mount it below a prefix.
 pub(crate) fn router(shared: &Arc<Shared>, names: Names) -> Router {
-    let api = &shared.api;
+    let logins = &shared.api.logins;
     let mut table = endpoints();
-    table.retain(|row| api.serves_page || !page::is_part(&row.route.path));
-    api.logins.found_at(names.url());
+    table.retain(|row| logins.is_on() || !page::is_part(&row.route.path));
+    logins.found_at(names.page());
     let routes = table.iter().map(|row| &row.route);
-    let cookies = api.serves_page.then(|| api.server_id.clone());
+    let cookies = logins.is_on().then(|| logins.server_id().clone());
     let door = Arc::new(Door::new(names, shared.origins.clone(), routes, cookies));
     let (open, closed): (Vec<_>, Vec<_>) = table
         .into_iter()

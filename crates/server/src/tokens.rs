@@ -409,9 +409,9 @@ fn free_name(name: &TokenName, named: &[Named]) -> TokenName {
         let begin = &begin[..begin.len().min(TokenName::MAX_BYTES - end.len())];
         TokenName::new(format!("{begin}{end}"))
     });
-    let mut names = std::iter::once(name.clone()).chain(numbered);
+    let mut tried = std::iter::once(name.clone()).chain(numbered);
     // One of so many is free: there are fewer tokens.
-    names.find(is_free).unwrap_or_else(|| name.clone())
+    tried.find(is_free).unwrap_or_else(|| name.clone())
 }
 
 /// Names that stand for somebody who has no named token.

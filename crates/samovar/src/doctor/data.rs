@@ -51,6 +51,7 @@ pub(super) async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
             let (server, client) = server(found).await;
             let mut findings = vec![data, server];
             if let Some(client) = client {
+                findings.extend(page(&client).await);
                 findings.extend(history(&client).await);
                 findings.extend(models(&client, found).await);
                 findings.extend(recovery(&client).await);
@@ -101,6 +102,18 @@ async fn server(found: &Setup) -> (Finding, Option<Client>) {
         Finding::bad("server", Exit::Busy, fact, text::server_told())
     };
     (finding, client)
+}
+
+/// Whether there is a web page; `None` if no server stays, or it has ended meanwhile.
+async fn page(client: &Client) -> Option<Finding> {
+    let server: ServerInfo = client.get("/api/server").await.ok()?;
+    let fact = if server.page {
+        text::page_served()
+    } else {
+        text::page_off()
+    };
+    let finding = Finding::good("page", fact.to_owned(), text::page_why());
+    server.stays.then_some(finding)
 }
 
 /// Whether the history has all that was accepted; `None` if the server has ended meanwhile.

@@ -15,13 +15,14 @@ use crate::exit::Exit;
 const FIX: &str = "samovar doctor --fix";
 
 /// What a data directory has, by its names; what lies in a folder of these counts, too.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "folder",
     "lock",
     "owner",
     "token",
     "tokens.json",
     "tools.json",
+    "server-id",
     "server.json",
     "run.json",
     "last-backup.json",

@@ -23,13 +23,14 @@ use crate::stores::{KnownStore, StoreFolder, known};
 use crate::timestamps::now;
 
 /// Files of the target that a moved store does not replace: whose it is, and what clients know of it.
-const KEPT: [&str; 6] = [
+const KEPT: [&str; 7] = [
     "owner",
     ".gitignore",
     "folder",
     "token",
     "tokens.json",
     "tools.json",
+    "server-id",
 ];
 
 /// Moves the sessions here.

@@ -44,6 +44,7 @@ mod local;
 mod marks;
 mod missing;
 mod model_test;
+mod open;
 mod outside;
 mod page;
 mod pipes;

@@ -25,7 +25,7 @@ async fn not_ready(server: &Serving) {
     assert_eq!(status, 503);
 }
 
-// proves FC-1, FC-4
+// proves FC-1, FC-4, TL-11
 #[tokio::test]
 async fn the_banner_says_where_it_is_what_it_keeps_and_who_answers() {
     let program = program();
@@ -33,17 +33,22 @@ async fn the_banner_says_where_it_is_what_it_keeps_and_who_answers() {
 
     let work = program.folder().canonicalize().unwrap();
     let work = work.display();
+    let code = server.banner.split("/#login=").nth(1).unwrap();
+    let code = code.split(' ').next().unwrap();
     let expected = format!(
-        "samovar listens on http://{}\n\
+        "samovar listens on http://{address}\n\
+         page: http://{address}/#login={code} (works once, within ten minutes; samovar open makes \
+         another)\n\
          token: in {work}/data/token\n\
          data: {work}/data, because no other folder was named\n\
          workspace: {work}\n\
          model: demo (rules, not a language model), because no provider key is set; \
          to connect one: export OPENAI_API_KEY=YOUR_KEY\n\
          approval: supervised\n",
-        server.address
+        address = server.address
     );
     assert_eq!(server.banner, expected);
+    assert_eq!(code.len(), 32);
     let session = server.session().await;
     assert!(text(&server.turn(&session, "hello").await).contains("demo"));
 }

@@ -11,17 +11,13 @@ use samovar_wire::api::{
 };
 
 use super::audit::{Pace, decided};
-use super::change_tokens;
 use super::state::{Call, Endpoint, State};
 use crate::clock::SystemClock;
 use crate::cookie::Change;
 use crate::endpoint::Verb;
-use crate::logins::{LIFE, LoginGrant};
+use crate::logins::LoginGrant;
 use crate::reply;
 use crate::tokens::{Scope, Tokens};
-
-/// How a browser's token is called, unless the link says otherwise.
-const BROWSER: &str = "browser";
 
 pub(super) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
@@ -56,57 +52,14 @@ pub(super) fn routes() -> Vec<Endpoint> {
     ]
 }
 
-impl State {
-    /// Makes a login link.
-    ///
-    /// # Errors
-    /// [`Code::PageOff`] when there is no page; [`Code::Busy`] when too many links wait.
-    pub(crate) fn login_link(
-        &self,
-        params: LoginLinkParams,
-        by: String,
-    ) -> Result<LoginLink, Error> {
-        self.check_page()?;
-        let usual = || TokenName::new(BROWSER.to_owned());
-        let unnamed = || Error::new(Code::Internal, locale::login::unknown());
-        let name = params.name.or_else(usual).ok_or_else(unnamed)?;
-        let scope = params.scope.unwrap_or(TokenScope::Admin);
-        let code = self.logins.create(LoginGrant { name, scope, by })?;
-        Ok(LoginLink {
-            url: self.logins.url(&code),
-            code,
-            expires_in_ms: u64::try_from(LIFE.as_millis()).unwrap_or(u64::MAX),
-        })
-    }
-
-    fn check_page(&self) -> Result<(), Error> {
-        if self.serves_page {
-            return Ok(());
-        }
-        Err(Error::new(Code::PageOff, locale::login::page_off()))
-    }
-
-    fn me(&self, name: &str, scope: TokenScope, by: Brought) -> Me {
-        let may_read = !matches!(scope, TokenScope::Relay { .. });
-        Me {
-            name: name.to_owned(),
-            scope,
-            by,
-            server_id: self.server_id.as_str().to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            workspace: may_read.then(|| self.workspace.display().to_string()),
-        }
-    }
-}
-
 async fn create_link(call: Call, params: LoginLinkParams) -> Result<LoginLink, Error> {
-    call.state
-        .login_link(params, call.by.sender.name().to_owned())
+    let by = call.by.sender.name().to_owned();
+    call.state.logins.link(params, by)
 }
 
 async fn log_in(call: Call, params: LoginParams) -> Result<Response<Body>, Error> {
     let state = &call.state;
-    state.check_page()?;
+    state.logins.check()?;
     // A code that is taken while the server starts would be lost.
     call.engine().await?;
     let granted = match state.logins.take(&params.code) {
@@ -123,7 +76,7 @@ async fn log_in(call: Call, params: LoginParams) -> Result<Response<Body>, Error
     let given = scope.clone();
     let change =
         move |tokens: &Tokens| tokens.log_in(&name, given, earlier.as_ref(), SystemClock.now());
-    let login = change_tokens(&call, change).await?;
+    let login = state.change_tokens(change).await?;
     for name in &login.ended {
         let ended = Decision::new(What::TokenRevoked, by.as_str(), SystemClock.now());
         state.record(ended.about(name.as_str())).await?;
@@ -131,7 +84,7 @@ async fn log_in(call: Call, params: LoginParams) -> Result<Response<Body>, Error
     let made = Decision::new(What::TokenMade, by.as_str(), SystemClock.now());
     let made = made.about(login.info.name.as_str()).by_rule(&scope);
     state.record(made).await?;
-    let me = state.me(login.info.name.as_str(), scope, Brought::Cookie);
+    let me = known(state, login.info.name.as_str(), scope, Brought::Cookie);
     let mut response = reply::json(&me);
     response.extensions_mut().insert(Change::Keep(login.token));
     // Dropped with the answer, which is for a browser that may have had one of them.
@@ -145,12 +98,16 @@ async fn log_out(call: Call, _params: NoParams) -> Result<Response<Body>, Error>
         return Err(Error::new(Code::InvalidParams, why));
     }
     let name = call.by.sender.name().to_owned();
-    if call.by.grant.is_some()
-        && let Some(name) = TokenName::new(name.clone())
-    {
-        // Dropped with the answer, which is for the very browser that leaves.
-        let _revoked = change_tokens(&call, move |tokens| tokens.revoke(&name)).await?;
-    }
+    let revocable = call.by.grant.as_ref();
+    let revocable = revocable.and_then(|_| TokenName::new(name.clone()));
+    // Dropped with the answer, which is for the very browser that leaves.
+    let _revoked = match revocable {
+        Some(name) => {
+            let revoke = move |tokens: &Tokens| tokens.revoke(&name);
+            Some(call.state.change_tokens(revoke).await?)
+        }
+        None => None,
+    };
     let revoked = decided(What::TokenRevoked, &call.by.sender);
     call.state.record(revoked.about(name)).await?;
     let mut response = reply::json(&());
@@ -163,5 +120,19 @@ async fn me(call: Call, _params: NoParams) -> Result<Me, Error> {
         let why = locale::request::no_token();
         Error::new(Code::Unauthorized, why)
     })?;
-    Ok(call.state.me(call.by.sender.name(), scope, call.by.by))
+    let name = call.by.sender.name();
+    Ok(known(&call.state, name, scope, call.by.by))
+}
+
+/// What a client with such a token is told of itself.
+fn known(state: &State, name: &str, scope: TokenScope, by: Brought) -> Me {
+    let may_read = !matches!(scope, TokenScope::Relay { .. });
+    Me {
+        name: name.to_owned(),
+        scope,
+        by,
+        server_id: state.logins.server_id().as_str().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        workspace: may_read.then(|| state.workspace.display().to_string()),
+    }
 }

@@ -10,7 +10,6 @@ use samovar_stores::Stores;
 use samovar_stores::damage::Reports;
 use tokio_util::sync::CancellationToken;
 
-use crate::cookie::ServerId;
 use crate::definitions::Definitions;
 use crate::endpoint;
 use crate::engine_cell::starting;
@@ -18,7 +17,7 @@ use crate::failures::Failures;
 use crate::guide::Guide;
 use crate::logins::Logins;
 use crate::registered::RegisteredTools;
-use crate::tokens::Tokens;
+use crate::tokens::{self, Tokens};
 
 /// What the handlers of `/api` work with.
 pub(crate) struct State {
@@ -40,9 +39,6 @@ pub(crate) struct State {
     pub(crate) failures: Failures,
     /// How browsers get in.
     pub(crate) logins: Logins,
-    /// Whether there is a web page, and cookies count.
-    pub(crate) serves_page: bool,
-    pub(crate) server_id: ServerId,
     /// Whether the audit has the end of this run.
     pub(crate) is_stop_noted: AtomicBool,
 }
@@ -51,6 +47,16 @@ pub(super) type Call = endpoint::Call<Arc<State>>;
 pub(super) type Endpoint = endpoint::Endpoint<Arc<State>>;
 
 impl State {
+    /// Changes the tokens. A change waits for the disk, and nobody else is to wait with it.
+    pub(super) async fn change_tokens<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Tokens) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let tokens = self.tokens.clone();
+        let changed = tokio::task::spawn_blocking(move || change(&tokens)).await;
+        changed.unwrap_or_else(|error| Err(tokens::not_kept(&error.into())))
+    }
+
     pub(super) fn stores(&self) -> Result<&Arc<Stores>, Error> {
         self.stores.get().ok_or_else(starting)
     }

@@ -287,11 +287,12 @@ async fn over_tls_the_cookie_is_bound_to_its_host_and_to_tls() {
         config.hosts = vec!["samovar.example".parse().unwrap()];
     });
     let app = builder.start(Vec::<Rule>::new()).await;
-    let code = code(&app, json!({})).await;
-    let answer = log_in(&app, &code)
-        .set("host", "samovar.example")
-        .send()
-        .await;
+    let link = app.server().login_link().unwrap();
+    let code = link
+        .strip_prefix("https://samovar.example/#login=")
+        .unwrap();
+    let login = log_in(&app, code).set("host", "samovar.example");
+    let answer = login.send().await;
     let set = answer.header("set-cookie").unwrap();
     assert!(set.starts_with("__Host-samovar_"), "{set}");
     assert!(
