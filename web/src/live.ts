@@ -159,7 +159,7 @@ export async function open(id: string) {
   if (isAnother) set({ view: undefined, told: undefined, focus: undefined })
   try {
     const snapshot = await follow(id, undefined, mine)
-    const isRunning = snapshot.turns.some(({ depth, state }) => depth === 0 && state !== "queued")
+    const isRunning = snapshot.turns.some(({ state }) => state !== "queued")
     const [stored, turns, first] = await Promise.all([
       storedBefore(id), api.turns(id), isRunning ? firstOfTurn(id) : undefined,
     ])

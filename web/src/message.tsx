@@ -22,7 +22,7 @@ export const MessageRow = memo(({ view, id, waits }: Props) => {
   const message = view.messages.get(id)
   if (!message) return null
   if (message.role === "user") return <Said view={view} message={message} />
-  if (message.role === "system") return <p class="system-note"><Icon name="alert" />{visible(textOf(message)).slice(0, 600)}</p>
+  if (message.role === "system") return <SystemNote text={visible(textOf(message))} />
   const parts = message.parts.map((part, at) => (
     <PartOf key={at} view={view} message={message} part={part} at={at} waits={waits} />
   ))
@@ -41,6 +41,16 @@ export const MessageRow = memo(({ view, id, waits }: Props) => {
     </div>
   )
 })
+
+/** What the server told the model, such as what became of a background task: shown in a line. */
+function SystemNote({ text }: { text: string }) {
+  return (
+    <details class="system-note">
+      <summary>{text.split("\n")[0]}</summary>
+      <p>{text}</p>
+    </details>
+  )
+}
 
 function PartOf({ view, message, part, at, waits }: {
   view: View; message: Message; part: Part; at: number; waits: unknown

@@ -75,7 +75,6 @@ export interface Turn {
   state: "queued" | "running" | "waiting" | "finished"
   parentCall?: string
   parent?: string
-  isBackground?: boolean
   startedAt?: number
   endedAt?: number
   tokens: number
@@ -202,7 +201,7 @@ function assignTurns(view: View) {
     if (message.role === "assistant" && !message.turnId) {
       while (at >= 0 && (roots[at]?.startedAt ?? 0) > message.at) at -= 1
       if (roots[at]) message.turnId = roots[at]!.id
-    } else if (message.role === "user" && !message.turnId && next) message.turnId = next
+    } else if (message.role !== "assistant" && !message.turnId && next) message.turnId = next
     next = message.turnId ?? next
   }
 }
@@ -358,7 +357,7 @@ function changeTurn(view: View, { turn: id, agent }: Raw, more: Partial<Turn>) {
 }
 
 function startTurn(view: View, event: Raw, fields: Record<string, any>) {
-  const { model, approval, limits, parent_call: parentCall, background, definition } = fields
+  const { model, approval, limits, parent_call: parentCall, definition } = fields
   const known = view.turns.get(event.turn ?? "")
   if (known?.counted.size) return
   // What waited in the queue comes after the answers before it, as it is stored.
@@ -367,7 +366,7 @@ function startTurn(view: View, event: Raw, fields: Record<string, any>) {
   changeTurn(view, event, {
     state: "running", startedAt: event.at, tokens: 0, counted: new Set(), model, approval,
     ...defined({
-      parentCall, isBackground: background, displayName: definition?.display_name, name: definition?.name,
+      parentCall, displayName: definition?.display_name, name: definition?.name,
       maxIterations: limits?.max_iterations,
     }),
   })

@@ -40,7 +40,7 @@ function Node({ view, tree, turn, focus }: {
         <span class="node-name">{name}</span>
         <span class="node-about">{wordOf(view, turn)}</span>
         <Used turn={turn} state={shown} />
-        {turn.isBackground && <span class="node-tag">{t("tree_background")}</span>}
+        {isBackground(view, turn) && <span class="node-tag">{t("tree_background")}</span>}
       </button>
       {!isOver && <IconButton icon="stop" class="node-stop" label={t("tree_stop", { name })}
         onClick={() => void stopTurn(turn.id).then(() => announce(t("tree_stopped", { name })))} />}
@@ -62,12 +62,18 @@ function nameOf(view: View, turn: Turn): string {
   return first?.agent.displayName || turn.name
 }
 
-/** What a turn was asked. */
+/** Whether its caller does not wait for it: it was called by that tool. */
+function isBackground(view: View, { parentCall }: Turn): boolean {
+  const owner = view.messages.get(view.owners.get(parentCall ?? "") ?? "")
+  return owner?.parts.some((part) => part.type === "call" && part.id === parentCall && part.name === "spawn") ?? false
+}
+
+/** What a turn was asked, or what woke it. */
 function wordOf(view: View, turn: Turn): string {
   const ids = turn.parentCall ? view.branches.get(turn.parentCall) ?? [] : view.thread
   for (const id of ids) {
     const message = view.messages.get(id)
-    if (message?.role !== "user" || message.turnId !== turn.id) continue
+    if (!message || message.role === "assistant" || message.turnId !== turn.id) continue
     const part = message.parts.find(({ type }) => type === "text")
     if (part?.type === "text") return visible(part.text.split("\n")[0] ?? "").slice(0, 90)
   }

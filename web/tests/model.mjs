@@ -25,6 +25,7 @@ const answer = async (q, r) => {
     // A turn may have eight children at once.
     return calls(Array.from({ length: Math.min(8, +m[1] - done) }, (_, i) => ['subAgent', { name: 'helper', task: `slow 40 20 number ${done + i}` }]))
   }
+  if (!done && /background/.test(said) && !/background task/.test(JSON.stringify(msgs.slice(-2)))) return calls([['spawn', { task: 'slow 60 40 in peace', agent: 'helper', label: 'Quiet' }]])
   if (!done && (m = /pair/.exec(said))) return calls([['subAgent', { name: 'helper', task: 'slow 200 60 first' }], ['subAgent', { name: 'helper', task: 'slow 200 60 second' }]])
   if (!done && /think/.test(said)) { for (const w of 'I weigh what is asked and what I know of it'.split(' ')) { chunk({ reasoning_content: w + ' ' }); await wait(20) } }
   if (/breaks/.test(said)) { await text('I begin well and then', 20); return r.destroy() }

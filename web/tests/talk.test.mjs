@@ -102,6 +102,22 @@ test("messages queue and steer while an answer is written, and keep their order"
     assert.ok(said.indexOf("and then this") > 1, said.join("|"))
   }))
 
+// proves SA-11
+test("an agent in the background is in the tree, and what it said is the same after a reload", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "work in the background")
+    await page.locator(".node", { hasText: "in the background" }).waitFor()
+    await page.locator(".system-note").waitFor()
+    await answered(page, 2)
+    await until("all is over", async () => (await page.locator(".node-stop").count()) === 0)
+    const [thread, tree] = [await shown(page), await treeShown(page)]
+    assert.match(thread, /word0 word1/)
+    await page.reload()
+    await answered(page, 2)
+    await until("the same conversation", async () => (await shown(page)) === thread)
+    await until("the same tree", async () => (await treeShown(page)) === tree)
+  }))
+
 // proves SA-7
 test("one branch is stopped, and the other goes on", () =>
   windowOf(scripted, async (page) => {
@@ -183,7 +199,8 @@ test("a text of 100 kB, a table of a thousand rows and code without an end stay 
       await say(page, what)
       await answered(page, at + 1)
     }
-    assert.ok((await page.locator(".answer .text").first().innerText()).length > 100_000)
+    const first = page.locator(".answer .text").first()
+    await until("the whole text", async () => ((await first.textContent()) ?? "").trim().length > 100_000)
     assert.equal(await page.locator(".answer tbody tr").count(), 1_000)
     await until("all lines of the code", async () => ((await page.locator(".answer pre code").textContent()) ?? "").split("\n").length >= 9_000)
     const begun = Date.now()
