@@ -74,7 +74,7 @@ test("what is hidden in a call is spelled out before anybody allows it", () =>
     await answered(page)
   }))
 
-// proves TL-12
+// proves TL-5
 test("always makes a rule that the settings list and revoke", () =>
   windowOf(async (page) => {
     await say(page, 'write "hello" to four.txt')
@@ -99,7 +99,7 @@ test("a question is answered where it is asked", () =>
     assert.match(await page.locator(".answer").last().innerText(), /tea/)
   }))
 
-// proves AS-21, FC-7
+// proves FC-7
 test("a session is found, renamed, saved, deleted and brought back", () =>
   windowOf(async (page) => {
     const rail = page.locator(".rail")

@@ -218,7 +218,7 @@ test("a model that breaks off is a sentence and one action", () =>
     assert.ok((await page.locator(".end-reason.is-error").innerText()).length > 20)
   }))
 
-// proves IM-1, AS-10
+// proves AS-30
 test("an image goes with a message and is there after a reload", () =>
   windowOf(scripted, async (page) => {
     const png = await page.screenshot({ clip: { x: 0, y: 0, width: 40, height: 30 } })

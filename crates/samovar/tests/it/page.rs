@@ -133,7 +133,7 @@ async fn needs_npm_needs_browser_a_conversation_goes_on_through_reloads_and_kill
     tests("tests/talk.test.mjs", ".").await;
 }
 
-// proves TL-11, TL-12, FC-8
+// proves TL-5, TL-11, FC-7, FC-8
 #[tokio::test]
 async fn needs_npm_needs_browser_decisions_sessions_and_logins_are_in_hand() {
     tests("tests/keep.test.mjs", ".").await;
