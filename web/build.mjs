@@ -14,6 +14,13 @@ export function sentences() {
   return Object.fromEntries(own.map(([key, sentence]) => [key.slice("page.".length), sentence]))
 }
 
+/** The licences of the packages that are in the page. */
+function licences() {
+  const packages = ["preact", "marked", "dompurify"]
+  const texts = packages.map((name) => `${name}\n\n${readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8")}`)
+  return texts.join(`\n${"-".repeat(72)}\n\n`)
+}
+
 const catalogue = {
   name: "catalogue",
   setup(building) {
@@ -57,6 +64,7 @@ async function main(out) {
     minify: true,
   })
   copyFileSync(join(here, "src/icon.svg"), join(out, "ui/icon.svg"))
+  writeFileSync(join(out, "ui/licences.txt"), licences())
   const [page, said] = [readFileSync(join(here, "src/index.html"), "utf8"), sentences()]
   writeFileSync(join(out, "index.html"), page.replace(/\{(\w+)\}/g, (_, key) => said[key]))
 }

@@ -27,6 +27,7 @@ export function Settings() {
       <Section title={t("settings_login")}>
         <p>{t("settings_me", { name: visible(state.me?.name ?? ""), scope: state.me?.scope ?? "" })}</p>
         <p class="note">{t("settings_server", { version: state.server?.version ?? "", folder: visible(state.server?.workspace ?? "") })}</p>
+        <p class="note"><a href="/ui/licences.txt" target="_blank" rel="noopener">{t("settings_licences")}</a></p>
         <button type="button" class="danger" onClick={() => void logout()}>{t("logout")}</button>
       </Section>
     </Panel>
