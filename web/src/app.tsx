@@ -40,8 +40,8 @@ export function App() {
         <header><h2>{t("tree_title")}</h2></header>
         <Agents />
       </aside>}
-      {drawer === "rail" && <Panel title={t("sessions_label")} side onClose={() => set({ drawer: undefined })}><Rail /></Panel>}
-      {drawer === "tree" && <Panel title={t("tree_title")} side onClose={() => set({ drawer: undefined })}><Agents /></Panel>}
+      {drawer === "rail" && <Panel title={t("sessions_label")} side="left" onClose={() => set({ drawer: undefined })}><Rail /></Panel>}
+      {drawer === "tree" && <Panel title={t("tree_title")} side="right" onClose={() => set({ drawer: undefined })}><Agents /></Panel>}
       {panel === "approvals" && <Tray />}
       {panel === "settings" && <Settings />}
       {panel === "told" && <ToldPanel />}

@@ -114,7 +114,7 @@ export function waitingCount(): number {
 export function Tray() {
   const { approvals, calls } = state
   return (
-    <Panel title={t("approvals_title")} side onClose={() => set({ panel: undefined })}>
+    <Panel title={t("approvals_title")} side="right" onClose={() => set({ panel: undefined })}>
       {waitingCount() === 0 && <p class="empty">{t("approvals_none")}</p>}
       {approvals.map((one) => <ApprovalCard key={one.id} approval={one} />)}
       {calls.map((one) => (

@@ -168,7 +168,7 @@ export function Menu({ label, items }: { label: string; items: MenuItem[] }) {
 
 /** A dialog beside or over the page: the focus stays in it, Escape leaves it. */
 export function Panel({ title, onClose, children, side }: {
-  title: string; onClose: () => void; children: ComponentChildren; side?: boolean
+  title: string; onClose: () => void; children: ComponentChildren; side?: "left" | "right"
 }) {
   const box = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
@@ -182,7 +182,7 @@ export function Panel({ title, onClose, children, side }: {
     }
   }, [])
   return (
-    <dialog class={side ? "panel side" : "panel"} ref={box} aria-labelledby="panel-title"
+    <dialog class={side ? `panel side ${side}` : "panel"} ref={box} aria-labelledby="panel-title"
       onCancel={(event) => (event.preventDefault(), onClose())}
       onClick={(event) => event.target === box.current && onClose()}>
       <div class="panel-inner">
