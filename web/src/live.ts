@@ -17,6 +17,8 @@ onOut(() => (globalFeed?.close(), sessionFeed?.close()))
 // The way in
 
 export async function start(code = codeOfAddress()) {
+  globalFeed?.close()
+  sessionFeed?.close()
   try {
     if (code !== "") await api.login(code)
     state.me = await api.me()

@@ -4,7 +4,7 @@ import { render } from "preact"
 import { App, Boundary } from "./app.tsx"
 import { waitingCount } from "./approvals.tsx"
 import { compose, onVisibility, open, sessionOfAddress, start } from "./live.ts"
-import { onChange, state } from "./store.ts"
+import { onChange, set, state } from "./store.ts"
 import { applyTheme } from "./theme.ts"
 import { copy } from "./ui.tsx"
 import { t } from "./words.ts"
@@ -25,6 +25,11 @@ draw()
 void start()
 
 addEventListener("popstate", () => {
+  // A new link in the same window changes the address behind the # alone.
+  if (location.hash.startsWith("#login=")) {
+    set({ phase: "starting", view: undefined })
+    return void start()
+  }
   const id = sessionOfAddress()
   if (id === state.current || state.phase !== "ready") return
   if (id === undefined) compose()

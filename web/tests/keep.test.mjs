@@ -214,6 +214,11 @@ test("a link that was used, and a login that is revoked in the middle, are a sen
   await demo.call(`/api/tokens/${encodeURIComponent(me.name)}`, undefined, "DELETE")
   await page.getByText("This login has ended.").waitFor()
   await page.getByRole("button", { name: "Try again" }).waitFor()
+  // The new link in the same window.
+  const again = await demo.link()
+  await page.evaluate((hash) => { location.hash = hash }, new URL(again).hash)
+  await page.waitForSelector("#composer")
+  assert.ok(!page.url().includes("login="), page.url())
   await context.close()
   await other.close()
 })
