@@ -57,6 +57,7 @@ impl Tree {
             "clients/typescript/node_modules",
             "examples/relay-typescript/node_modules",
             "clients/ai-sdk/node_modules",
+            "web/node_modules",
             "examples/use-chat/node_modules",
             "lab/readers/node_modules",
             "examples/relay-python/.venv/bin",
