@@ -14,6 +14,9 @@ pub(crate) const CLIENT: &str = "clients/typescript";
 /// The folder of the agent in TypeScript, from the root.
 pub(crate) const NODE_AGENT: &str = "examples/relay-typescript";
 
+/// The folder of the web page, from the root.
+pub(crate) const WEB: &str = "web";
+
 /// The folder of the page with `useChat`, from the root.
 pub(crate) const PAGE: &str = "examples/use-chat";
 
@@ -37,7 +40,7 @@ struct Need {
     mark: &'static str,
 }
 
-const NEEDS: [Need; 5] = [
+const NEEDS: [Need; 6] = [
     Need {
         name: "npm",
         is_there: || is_there(npm()),
@@ -67,6 +70,12 @@ const NEEDS: [Need; 5] = [
         is_there: || is_there(at_root("git".as_ref())),
         packages: "git",
         mark: "needs_git_",
+    },
+    Need {
+        name: "chromium",
+        is_there: || is_there(at_root("chromium".as_ref())),
+        packages: "chromium",
+        mark: "needs_browser_",
     },
 ];
 

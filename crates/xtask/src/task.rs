@@ -29,6 +29,7 @@ pub(crate) const TASKS: &[Task] = &[
             PACKAGES,
             NODE_AGENT,
             AI_SDK,
+            WEB,
             PAGE,
             NODE_READERS,
             PYTHON_FOLDER,
@@ -111,6 +112,11 @@ const AI_SDK: Step = Step {
     program: NPM,
     left_out: || packages::node_left_out(packages::AI_SDK),
     ..Step::new("packages of the AI SDK", "ci --prefix clients/ai-sdk")
+};
+const WEB: Step = Step {
+    program: NPM,
+    left_out: || packages::node_left_out(packages::WEB),
+    ..Step::new("packages of the web page", "ci --prefix web")
 };
 const PAGE: Step = Step {
     program: NPM,

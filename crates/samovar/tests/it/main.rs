@@ -46,6 +46,7 @@ mod missing;
 mod model_test;
 mod open;
 mod outside;
+mod page;
 mod pipes;
 #[cfg(all(feature = "failpoints", feature = "plant"))]
 mod proof;

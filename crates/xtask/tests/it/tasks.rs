@@ -21,6 +21,7 @@ fn all_is_there(name: &str) -> Tree {
         Tree::CLIENT,
         Tree::NODE_AGENT,
         Tree::AI_SDK,
+        Tree::WEB,
         Tree::PAGE,
         Tree::READERS,
     ] {
@@ -42,6 +43,7 @@ impl Tree {
     const NODE_AGENT: &str = "examples/relay-typescript";
     const AI_SDK: &str = "clients/ai-sdk";
     const PAGE: &str = "examples/use-chat";
+    const WEB: &str = "web";
     const READERS: &str = "lab/readers";
     const LOCK: &str = "package-lock.json";
     const INSTALLED: &str = "node_modules/.package-lock.json";
@@ -55,6 +57,7 @@ impl Tree {
             "clients/typescript/node_modules",
             "examples/relay-typescript/node_modules",
             "clients/ai-sdk/node_modules",
+            "web/node_modules",
             "examples/use-chat/node_modules",
             "lab/readers/node_modules",
             "examples/relay-python/.venv/bin",
@@ -213,6 +216,7 @@ fn packages_that_are_missing_or_older_than_their_list_are_installed_before_the_t
         Tree::CLIENT,
         Tree::NODE_AGENT,
         Tree::AI_SDK,
+        Tree::WEB,
         Tree::PAGE,
         Tree::READERS,
     ] {
@@ -278,12 +282,13 @@ fn without_npm_and_python_the_tests_are_run_all_the_same() {
     assert!(output.status.success());
     assert_eq!(asked(&output), ["fmt", "clippy", "doc", "nextest"]);
     let tests = lines(&output).last().unwrap_or_default();
-    let left_out = " -E not test(/needs_npm_|needs_python_|needs_curl_|needs_bash_|needs_git_/) [";
+    let left_out = " -E not test(/needs_npm_|needs_python_|needs_curl_|needs_bash_|needs_git_|\
+                    needs_browser_/) [";
     assert!(tests.contains(left_out), "{tests}");
     assert_eq!(failing.status.code(), Some(1));
-    let line = "xtask: left out the tests that need npm, python3 with venv, curl, bash, git, which \
-                this machine does not have; on Debian: apt-get install nodejs npm python3-venv \
-                curl bash git\n";
+    let line = "xtask: left out the tests that need npm, python3 with venv, curl, bash, git, chromium, \
+                which this machine does not have; on Debian: apt-get install nodejs npm \
+                python3-venv curl bash git chromium\n";
     for output in [&output, &failing] {
         assert!(complaint(output).contains(line), "{}", complaint(output));
     }
@@ -291,6 +296,7 @@ fn without_npm_and_python_the_tests_are_run_all_the_same() {
         " packages: left out, npm is not installed",
         " packages of the agent in TypeScript: left out, npm is not installed",
         " packages of the AI SDK: left out, npm is not installed",
+        " packages of the web page: left out, npm is not installed",
         " packages of the page: left out, npm is not installed",
         " packages of the readers: left out, npm is not installed",
         " folder for packages of Python: left out, python3 with venv is not installed",

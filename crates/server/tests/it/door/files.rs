@@ -55,7 +55,7 @@ fn is_sealed(response: &Response) {
 async fn the_files_of_the_page_need_no_token_and_are_not_sent_twice() {
     let app = app().await;
     let paths = files();
-    for path in ["/", "/ui/app.js", "/ui/app.css"] {
+    for path in ["/", "/ui/page.js", "/ui/style.css"] {
         assert!(paths.iter().any(|other| other == path), "{path}");
     }
     for path in paths {
@@ -113,8 +113,8 @@ async fn the_files_say_the_same_to_everybody_on_every_server() {
         "/ui",
         "/ui/",
         "/ui/nothing.js",
-        "/ui/../ui/app.js",
-        "/ui/%61pp.js",
+        "/ui/../ui/page.js",
+        "/ui/%70age.js",
     ] {
         let missing = stranger(&one, "GET", path).send().await;
         assert_eq!(missing.status, 401, "{path}");
@@ -129,9 +129,9 @@ async fn a_link_leads_to_the_page_and_no_other_page_shows_or_loads_it() {
         ("/", "navigate", "document", 200),
         ("/", "navigate", "iframe", 403),
         ("/", "no-cors", "script", 403),
-        ("/ui/app.js", "navigate", "document", 403),
-        ("/ui/app.js", "no-cors", "script", 403),
-        ("/ui/app.css", "no-cors", "style", 403),
+        ("/ui/page.js", "navigate", "document", 403),
+        ("/ui/page.js", "no-cors", "script", 403),
+        ("/ui/style.css", "no-cors", "style", 403),
     ] {
         for site in ["cross-site", "same-site"] {
             let asked = stranger(&app, "GET", path).with("sec-fetch-site", site);
@@ -155,7 +155,7 @@ async fn without_its_page_a_server_says_so_and_no_browser_logs_in() {
     assert_eq!(page.status, 404);
     assert!(page.body.ends_with(server::page_off()), "{}", page.body);
     is_sealed(&page);
-    for path in ["/ui/app.js", "/ui/app.css"] {
+    for path in ["/ui/page.js", "/ui/style.css"] {
         assert_eq!(stranger(&app, "GET", path).send().await.status, 401);
         let missing = Request::new(&app, "GET", path).send().await;
         assert_eq!((missing.status, &*missing.code()), (404, "unknown_method"));

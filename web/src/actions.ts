@@ -1,0 +1,185 @@
+// What a person does with sessions, messages and turns.
+
+import { api, Refusal } from "./api.ts"
+import type { ApprovalInfo, Decision, OpenCallInfo, SessionInfo } from "./api.ts"
+import { compose, open, openNew } from "./live.ts"
+import { addSending, currentTurn, dropMessage } from "./model.ts"
+import type { Message } from "./model.ts"
+import { attempt, changed, dropToast, leave, sentence, set, state, toast } from "./store.ts"
+import type { Delivery } from "./store.ts"
+import { t } from "./words.ts"
+
+/** How long a deleted session can be brought back. */
+const UNDO_MS = 10_000
+
+export interface Draft {
+  text: string
+  images: { data: string; url: string }[]
+  delivery: Delivery
+}
+
+/** Sends a message; a refused one stays in the composer. */
+export async function send(draft: Draft): Promise<boolean> {
+  return attempt(async () => {
+    const messageId = crypto.randomUUID()
+    if (!state.view) await openNew(await api.create({ sessionId: crypto.randomUUID(), ...state.wish }))
+    const view = state.view
+    if (!view) return
+    const isBusy = currentTurn(view) !== undefined
+    const urls = draft.images.map(({ url }) => url)
+    const steers = isBusy && draft.delivery === "steer"
+    addSending(view, messageId, draft.text, urls, Date.now(), steers ? "steers" : undefined)
+    changed()
+    try {
+      await api.send({
+        sessionId: view.session.id, content: draft.text, messageId,
+        ...(isBusy ? { delivery: draft.delivery } : {}),
+        ...(draft.images.length > 0 ? { attachments: draft.images.map(({ data }) => ({ data })) } : {}),
+      })
+    } catch (error) {
+      dropMessage(view, messageId)
+      changed()
+      throw error
+    }
+  })
+}
+
+/** The text of a message. */
+export function textOf(message: Message): string {
+  return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("")
+}
+
+/** Replaces a message and all that followed; the conversation as it was is kept as a fork. */
+export function edit(message: Message, text: string): Promise<boolean> {
+  return attempt(() => api.edit(state.current ?? "", message.id, text))
+}
+
+export function again(message: Message): Promise<boolean> {
+  return attempt(() => api.again(state.current ?? "", message.id, textOf(message)))
+}
+
+export function stop(): Promise<boolean> {
+  return attempt(() => api.stop(state.current ?? ""))
+}
+
+export function stopTurn(turnId: string): Promise<boolean> {
+  return attempt(() => api.stopTurn(turnId))
+}
+
+/** Takes back a message that waits; its text comes back. */
+export async function takeBack(message: Message): Promise<boolean> {
+  const turnId = message.turnId
+  if (turnId === undefined) return false
+  return attempt(() => api.takeBack(state.current ?? "", turnId))
+}
+
+export async function forkAt(sessionId: string, messageId?: string) {
+  await attempt(async () => {
+    const fork = await api.fork({ sessionId, ...(messageId === undefined ? {} : { messageId }) })
+    state.sessions.set(fork.id, fork)
+    await open(fork.id)
+    toast(t("session_forked"))
+  })
+}
+
+export function rename(session: SessionInfo, title: string): Promise<boolean> {
+  return attempt(async () => {
+    const named = await api.update({ sessionId: session.id, title })
+    state.sessions.set(named.id, named)
+    if (state.view?.session.id === named.id) state.view.session = named
+    changed()
+  })
+}
+
+export async function setSession(more: { model?: string; approval?: string }) {
+  const view = state.view
+  if (!view) return set({ wish: { ...state.wish, ...more } })
+  await attempt(async () => {
+    const session = await api.update({ sessionId: view.session.id, ...more })
+    view.session = session
+    state.sessions.set(session.id, session)
+    changed()
+  })
+}
+
+/** Saves a session as a file. */
+export async function download(session: SessionInfo) {
+  await attempt(async () => {
+    const response = await api.exported(session.id)
+    const link = document.createElement("a")
+    link.href = URL.createObjectURL(await response.blob())
+    link.download = `${(session.title ?? session.id).replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60)}.jsonl`
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+  })
+}
+
+/** Deletes a session after ten seconds, in which it can be brought back. */
+export function remove(session: SessionInfo) {
+  state.hidden.add(session.id)
+  const isOpen = state.current === session.id
+  if (isOpen) compose()
+  const timer = setTimeout(() => void reallyRemove(session.id), UNDO_MS)
+  const id = toast(t("session_deleted"), {
+    until: Date.now() + UNDO_MS,
+    action: {
+      label: t("session_undo"),
+      run: () => {
+        clearTimeout(timer)
+        state.hidden.delete(session.id)
+        dropToast(id)
+        if (isOpen) void open(session.id)
+      },
+    },
+  })
+}
+
+async function reallyRemove(id: string) {
+  const isDone = await attempt(() => api.remove(id))
+  if (isDone) state.sessions.delete(id)
+  state.hidden.delete(id)
+  changed()
+}
+
+/** The refusals of a decision that somebody else made, or that nobody can make any more. */
+const OVER = ["approval_decided", "unknown_approval"]
+
+/** Decides about a call; where somebody was faster, says so. */
+export async function decide(approval: ApprovalInfo, decision: Decision, words?: string) {
+  try {
+    await api.decide(approval.id, decision, words)
+    if (decision === "always") toast(t("approvals_rule_made"))
+  } catch (error) {
+    if (!leave(error)) toast(sentence(error), { isError: true })
+    if (!(error instanceof Refusal) || !OVER.includes(error.code)) return
+  }
+  set({ approvals: state.approvals.filter((one) => one.id !== approval.id) })
+}
+
+export function answer(call: OpenCallInfo, result: string): Promise<boolean> {
+  return attempt(async () => {
+    await api.answer(call.id, result)
+    set({ calls: state.calls.filter((one) => one.id !== call.id) })
+  })
+}
+
+export async function loadMoreSessions() {
+  await attempt(async () => {
+    const page = await api.sessions({ offset: state.sessions.size, limit: 50 })
+    for (const one of page.items) if (!state.sessions.has(one.id)) state.sessions.set(one.id, one)
+    set({ totalSessions: page.totalCount })
+  })
+}
+
+export async function logout() {
+  await attempt(() => api.logout())
+  location.reload()
+}
+
+/** What the work gives, or the sentence of its refusal; `lacking` where the server is too old for it. */
+export async function asked<T>(work: () => Promise<T>, lacking?: string): Promise<T | string> {
+  return work().catch((error: unknown) => {
+    const isLacking = error instanceof Refusal && error.code === "unknown_method"
+    return isLacking && lacking !== undefined ? lacking : sentence(error)
+  })
+}

@@ -1,0 +1,217 @@
+// Requests to the server that serves this page, and what it says when it refuses.
+
+import type {
+  AgentMessage, ApprovalInfo, Decision, OpenCallInfo, PaginatedResult, RuleInfo, SessionInfo, SkillSummary,
+} from "../../clients/typescript/agent.ts"
+
+export type { AgentMessage, ApprovalInfo, Decision, OpenCallInfo, RuleInfo, SessionInfo, SkillSummary }
+
+/** Who is here, as `GET /api/me` says. */
+export interface Me {
+  name: string
+  scope: string
+  serverId?: string
+  version?: string
+}
+
+/** A turn as `GET /api/turns` lists it. */
+export interface TurnInfo {
+  turnId: string
+  sessionId: string
+  name: string
+  path: string[]
+  depth: number
+  parentTurnId?: string
+  toolCallId?: string
+  state: "queued" | "running" | "waiting" | "finished"
+  finishReason?: string
+  startedAt?: number
+  elapsedMs: number
+  tokens: number
+  costUsd?: number
+  limit?: string
+}
+
+/** What the server says of itself. */
+export interface ServerInfo {
+  version: string
+  workspace: string
+  approval: string
+  store?: { isFull: boolean }
+}
+
+export interface Provider {
+  name: string
+  displayName: string
+  access: "key" | "open" | "missing"
+  set: string[]
+  defaultModel?: string
+  seen?: string
+  models: { name: string; tools?: boolean }[]
+  isChosen: boolean
+}
+
+export interface Models {
+  chosen?: { name: string; kind: "remote" | "local" | "demo" }
+  refusal?: string
+  providers: Provider[]
+}
+
+export interface Layer {
+  name: string
+  tokens: number
+  changed: boolean | null
+  text: string
+}
+
+/** What the model of the last call was told. */
+export interface Told {
+  model: string
+  tokens: number
+  window?: number
+  share?: number
+  layers: Layer[]
+  tools: Layer
+  messages: { count: number; tokens: number }
+}
+
+export interface Hit {
+  sessionId: string
+  messageId: string
+  role: string
+  text: string
+  at: number
+}
+
+export interface TokenInfo {
+  name: string
+  scope: string
+  createdAt: number
+}
+
+/** A finding of the doctor. */
+export interface Finding {
+  level: string
+  fact: string
+  reason?: string
+  command?: string
+}
+
+/** A refusal, with the sentence that the server gives for it. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly details: Record<string, unknown>
+
+  constructor(status: number, code: string, message: string, details: Record<string, unknown> = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.details = details
+  }
+}
+
+/** The refusal of a request that reached no server. */
+export const LOST = "lost"
+
+/** Sends a request; throws a `Refusal` for every answer but 2xx. */
+export async function request(verb: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const said: RequestInit = { method: verb, credentials: "same-origin", signal: signal ?? null }
+  if (body !== undefined) {
+    said.body = JSON.stringify(body)
+    said.headers = { "content-type": "application/json" }
+  }
+  const response = await fetch(path, said).catch((error: unknown) => {
+    if (signal?.aborted) throw error
+    throw new Refusal(0, LOST, "")
+  })
+  if (response.ok) return response
+  throw refusalOf(response, await response.text().catch(() => ""))
+}
+
+function refusalOf(response: Response, text: string): Refusal {
+  const code = response.headers.get("x-samovar-code")
+  if (code !== null) return new Refusal(response.status, code, text)
+  try {
+    const said = JSON.parse(text) as { code?: string; error?: string; details?: Record<string, unknown> }
+    return new Refusal(response.status, said.code ?? "", said.error ?? "", said.details)
+  } catch {
+    return new Refusal(response.status, PASSES_BY.includes(response.status) ? LOST : "", text.slice(0, 200))
+  }
+}
+
+/** The answers of a proxy while the server behind it is away. */
+const PASSES_BY = [502, 503, 504]
+
+async function value<T>(verb: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const response = await request(verb, path, body, signal)
+  const text = await response.text()
+  return (text === "" ? undefined : JSON.parse(text)) as T
+}
+
+const agent = <T>(method: string, params: object, signal?: AbortSignal) =>
+  value<T>("POST", `/services/agent/${method}`, params, signal)
+
+const part = encodeURIComponent
+
+/** Posts what begins a turn, and leaves its stream: the feed of the session shows the turn. */
+async function begin(path: string, body: object): Promise<void> {
+  const leaving = new AbortController()
+  const response = await request("POST", path, body, leaving.signal)
+  leaving.abort()
+  await response.body?.cancel().catch(() => undefined)
+}
+
+export const api = {
+  login: (code: string) => value<Me>("POST", "/api/login", { code }),
+  logout: () => value<void>("POST", "/api/logout", {}),
+  me: () => value<Me>("GET", "/api/me"),
+  server: () => value<ServerInfo>("GET", "/api/server"),
+  models: () => value<Models>("GET", "/api/models?probe=true"),
+  testModel: (name: string) => value<{ ok: boolean; text?: string; error?: string; elapsedMs?: number }>(
+    "POST", "/api/models/test", { name }),
+  doctor: () => value<{ findings: Finding[] }>("GET", "/api/doctor"),
+  sessions: (params: { query?: string; limit?: number; offset?: number }) =>
+    agent<PaginatedResult<SessionInfo>>("listSessions", params),
+  session: (sessionId: string) => agent<SessionInfo>("getSession", { sessionId }),
+  create: (params: { sessionId: string; model?: string; approval?: string }) =>
+    agent<SessionInfo>("createSession", params),
+  update: (params: { sessionId: string; title?: string; model?: string; approval?: string }) =>
+    agent<SessionInfo>("updateSession", params),
+  fork: (params: { sessionId: string; messageId?: string; title?: string }) =>
+    agent<SessionInfo>("forkSession", params),
+  remove: (sessionId: string) => agent<null>("deleteSession", { sessionId }),
+  exported: (sessionId: string) => request("GET", `/api/sessions/${part(sessionId)}/export`),
+  messages: (params: { sessionId: string; limit?: number; before?: string }) =>
+    agent<AgentMessage[]>("getMessages", params),
+  turns: (sessionId: string) =>
+    value<TurnInfo[]>("GET", `/api/turns?limit=200&sessionId=${part(sessionId)}`),
+  send: (params: {
+    sessionId: string; content: string; messageId: string; delivery?: string; attachments?: { data: string }[]
+  }) => begin("/services/agent/sendMessage/stream", params),
+  edit: (id: string, messageId: string, text: string) =>
+    begin("/api/chat", {
+      id, trigger: "submit-message", messageId,
+      messages: [{ id: messageId, role: "user", parts: [{ type: "text", text }] }],
+    }),
+  again: (id: string, messageId: string, text: string) =>
+    begin("/api/chat", {
+      id, trigger: "regenerate-message",
+      messages: [{ id: messageId, role: "user", parts: [{ type: "text", text }] }],
+    }),
+  stop: (sessionId: string) => agent<{ cancelled: boolean }>("cancel", { sessionId }),
+  takeBack: (sessionId: string, turnId: string) => agent<{ cancelled: boolean }>("cancel", { sessionId, turnId }),
+  stopTurn: (turnId: string) => value<{ cancelled: boolean }>("POST", `/api/turns/${part(turnId)}/cancel`, {}),
+  approvals: () => value<PaginatedResult<ApprovalInfo>>("GET", "/api/approvals"),
+  decide: (id: string, decision: Decision, message?: string) =>
+    value<{ rule?: RuleInfo }>("POST", `/api/approvals/${part(id)}`, { decision, ...(message ? { message } : {}) }),
+  calls: () => value<PaginatedResult<OpenCallInfo>>("GET", "/api/calls"),
+  answer: (id: string, result: unknown) => value<null>("POST", `/api/calls/${part(id)}`, { result }),
+  rules: () => value<RuleInfo[]>("GET", "/api/rules"),
+  revokeRule: (id: string) => value<null>("DELETE", `/api/rules/${part(id)}`),
+  tokens: () => value<TokenInfo[]>("GET", "/api/tokens"),
+  revokeToken: (name: string) => value<null>("DELETE", `/api/tokens/${part(name)}`),
+  told: (sessionId: string) => value<Told>("GET", `/api/sessions/${part(sessionId)}/context`),
+  search: (query: string, signal?: AbortSignal) =>
+    value<{ items: Hit[]; indexed: boolean }>("GET", `/api/search?limit=12&query=${part(query)}`, undefined, signal),
+}

@@ -1,0 +1,137 @@
+// What the page knows, and what it does: one state, drawn once a frame however many events come.
+
+import { LOST, Refusal } from "./api.ts"
+import type { ApprovalInfo, Me, Models, OpenCallInfo, ServerInfo, SessionInfo, Told } from "./api.ts"
+import type { View } from "./model.ts"
+import { t } from "./words.ts"
+
+export interface Toast {
+  id: number
+  text: string
+  isError?: boolean
+  action?: { label: string; run: () => void }
+  until: number
+}
+
+export type Delivery = "queue" | "steer"
+
+export const state = {
+  phase: "starting" as "starting" | "out" | "ready",
+  outWhy: "",
+  me: undefined as Me | undefined,
+  server: undefined as ServerInfo | undefined,
+  models: undefined as Models | undefined,
+  sessions: new Map<string, SessionInfo>(),
+  totalSessions: 0,
+  hidden: new Set<string>(),
+  working: new Map<string, string>(),
+  approvals: [] as ApprovalInfo[],
+  calls: [] as OpenCallInfo[],
+  isLost: false,
+  current: undefined as string | undefined,
+  view: undefined as View | undefined,
+  isLoading: false,
+  loadError: "",
+  told: undefined as Told | undefined,
+  focus: undefined as string | undefined,
+  toasts: [] as Toast[],
+  panel: undefined as "approvals" | "settings" | "told" | undefined,
+  drawer: undefined as "rail" | "tree" | undefined,
+  showTree: true,
+  said: "",
+  /** What the next new session is to have. */
+  wish: {} as { model?: string; approval?: string },
+}
+
+// Drawing
+
+let draw: () => void = () => {}
+let beforeDrawing: () => void = () => {}
+let isDue = false
+
+/** `take` is called before each drawing, with what came since the last. */
+export function onFrame(take: () => void) {
+  beforeDrawing = take
+}
+
+export function onChange(listener: () => void) {
+  draw = listener
+}
+
+/** Draws with the next frame; a page in the background has none, and draws four times a second. */
+export function changed() {
+  if (isDue) return
+  isDue = true
+  const run = () => {
+    isDue = false
+    beforeDrawing()
+    draw()
+  }
+  if (document.hidden) setTimeout(run, 250)
+  else requestAnimationFrame(run)
+}
+
+/** Sets some of the state. */
+export function set(more: Partial<typeof state>) {
+  Object.assign(state, more)
+  changed()
+}
+
+/** Says something to those who hear the page. */
+export function announce(text: string) {
+  set({ said: text })
+}
+
+// Toasts
+
+let toasts = 0
+
+export function toast(text: string, more: Partial<Toast> = {}) {
+  const one: Toast = { id: ++toasts, text, until: Date.now() + 8_000, ...more }
+  set({ toasts: [...state.toasts, one] })
+  setTimeout(() => dropToast(one.id), one.until - Date.now())
+  return one.id
+}
+
+export function dropToast(id: number) {
+  set({ toasts: state.toasts.filter((one) => one.id !== id) })
+}
+
+/** The sentence for what went wrong. */
+export function sentence(error: unknown): string {
+  if (error instanceof Refusal) {
+    if (error.code === LOST) return t("error_lost")
+    if (error.message !== "") return error.message
+    return t("error_status", { status: String(error.status) })
+  }
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Does something, and shows the sentence if it is refused; whether it was done. */
+export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work()
+    return true
+  } catch (error) {
+    if (!leave(error)) toast(sentence(error), { isError: true })
+    return false
+  }
+}
+
+/** A request without a valid login ends what the page shows. */
+export function leave(error: unknown): boolean {
+  if (!(error instanceof Refusal) || error.status !== 401) return false
+  out(t("login_ended"))
+  return true
+}
+
+let ending: () => void = () => {}
+
+export function onOut(listener: () => void) {
+  ending = listener
+}
+
+export function out(why: string) {
+  ending()
+  set({ phase: "out", outWhy: why, view: undefined })
+}

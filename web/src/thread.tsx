@@ -1,0 +1,211 @@
+// The conversation, its newest words in sight unless a person reads further up.
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { send } from "./actions.ts"
+import { loadEarlier, open } from "./live.ts"
+import { AnswerEnd, MessageRow } from "./message.tsx"
+import { currentTurn, threadOf } from "./model.ts"
+import type { Message, View } from "./model.ts"
+import { set, state } from "./store.ts"
+import { IconButton } from "./ui.tsx"
+import { t, visible } from "./words.ts"
+
+interface Group {
+  key: string
+  user?: string
+  ids: string[]
+  turnId?: string
+}
+
+/** The thread as what a person said, and the answer to it. */
+function groupsOf(view: View): Group[] {
+  const groups: Group[] = []
+  for (const id of threadOf(view)) {
+    const message = view.messages.get(id)
+    if (!message) continue
+    if (message.role === "user") {
+      groups.push({ key: id, user: id, ids: [], ...turnOf(message) })
+      continue
+    }
+    const last = groups.at(-1)
+    if (last && !last.user && last.turnId === message.turnId) last.ids.push(id)
+    else groups.push({ key: id, ids: [id], ...turnOf(message) })
+  }
+  return groups
+}
+
+function turnOf({ turnId }: Message): { turnId?: string } {
+  return turnId === undefined ? {} : { turnId }
+}
+
+export function Thread({ view }: { view: View }) {
+  const box = useRef<HTMLDivElement>(null)
+  const sticks = useRef(true)
+  const [isAway, setAway] = useState(false)
+  const before = useRef<{ first: string | undefined; height: number } | undefined>(undefined)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (!element) return
+    const [first, known] = [view.thread[0], before.current]
+    // Earlier messages came: what was in sight stays in sight.
+    if (known && known.first !== first && !sticks.current) element.scrollTop += element.scrollHeight - known.height
+    else if (sticks.current) element.scrollTop = element.scrollHeight
+    before.current = { first, height: element.scrollHeight }
+  })
+  useEffect(() => { sticks.current = true }, [view.session.id, state.focus])
+  useEffect(() => {
+    const inner = box.current?.firstElementChild
+    if (!inner) return
+    // Texts, pictures and what comes into sight change their height after they were drawn.
+    const watching = new ResizeObserver(() => {
+      if (sticks.current && box.current) box.current.scrollTop = box.current.scrollHeight
+    })
+    watching.observe(inner)
+    return () => watching.disconnect()
+  }, [])
+  const onScroll = () => {
+    const element = box.current
+    if (!element) return
+    sticks.current = element.scrollHeight - element.scrollTop - element.clientHeight < 60
+    if (isAway === sticks.current) setAway(!sticks.current)
+  }
+  const toEnd = () => {
+    sticks.current = true
+    box.current?.scrollTo({ top: box.current.scrollHeight })
+  }
+  return (
+    <div class="thread-box">
+      <div class="thread" ref={box} onScroll={onScroll} tabindex={0} role="region" aria-label={t("thread_label")}>
+        <div class="thread-inner">
+          {state.focus === undefined ? <Whole view={view} /> : <Focused view={view} turnId={state.focus} />}
+        </div>
+      </div>
+      {isAway && <IconButton icon="down" class="to-end" label={t("thread_to_end")} onClick={toEnd} />}
+    </div>
+  )
+}
+
+function Whole({ view }: { view: View }) {
+  const groups = groupsOf(view)
+  const lastAnswer = groups.findLastIndex(({ user }) => user === undefined)
+  const current = currentTurn(view)
+  const waits = waitsKey()
+  return (
+    <>
+      {view.hasEarlier && <Earlier />}
+      {groups.map((group, at) => {
+        const stamp = (id: string) => view.stamps.get(id) ?? 0
+        if (group.user) {
+          const id = group.user
+          const turn = view.turns.get(group.turnId ?? "")
+          const lacksAnswer = turn?.state === "finished" && groups[at + 1]?.turnId !== turn.id && turn.reason !== "steered"
+          const own = `${waits} ${turn?.state ?? ""} ${current === undefined}`
+          return (
+            <div class="row" id={`m-${id}`} key={group.key}>
+              <MessageRow view={view} id={id} stamp={stamp(id)} waits={own} />
+              {lacksAnswer && <AnswerEnd view={view} turn={turn} ids="" isLast={at === groups.length - 1} stamp={0} />}
+            </div>
+          )
+        }
+        const turn = view.turns.get(group.turnId ?? "")
+        return (
+          <div class="row" id={`m-${group.key}`} key={group.key}>
+            {group.ids.map((id) => <MessageRow key={id} view={view} id={id} stamp={stamp(id)} waits={waits} />)}
+            <AnswerEnd view={view} turn={turn} ids={group.ids.join(" ")} isLast={at === lastAnswer && !current}
+              stamp={stamp(group.ids.at(-1) ?? "")} />
+          </div>
+        )
+      })}
+      {current?.state === "running" && <Working view={view} />}
+    </>
+  )
+}
+
+/** What waits for a person is shown within messages, so they are drawn again when it changes. */
+function waitsKey(): string {
+  return [...state.approvals.map(({ id }) => id), ...state.calls.map(({ id }) => id)].join(" ")
+}
+
+/** The model was asked and says nothing yet. */
+function Working({ view }: { view: View }) {
+  const turn = currentTurn(view)
+  const last = view.messages.get(view.thread.at(-1) ?? "")
+  if (last?.isLive || !turn) return null
+  const calls = last?.role === "assistant" && last.parts.some((part) =>
+    part.type === "call" && view.calls.get(part.id)?.state !== "over")
+  if (calls) return null
+  const { reading } = turn
+  return (
+    <p class="working"><span class="thinking" />
+      {reading ? t("status_reading", { percent: Math.round((100 * reading.read) / Math.max(1, reading.total)) }) : t("status_thinking")}</p>
+  )
+}
+
+function Earlier() {
+  const [isBusy, setBusy] = useState(false)
+  const load = async () => {
+    setBusy(true)
+    await loadEarlier()
+    setBusy(false)
+  }
+  return <button type="button" class="earlier" disabled={isBusy} onClick={() => void load()}>{t("thread_earlier")}</button>
+}
+
+/** One agent's branch alone. */
+function Focused({ view, turnId }: { view: View; turnId: string }) {
+  const turn = view.turns.get(turnId)
+  const ids = view.branches.get(turn?.parentCall ?? "") ?? []
+  const agent = view.messages.get(ids[0] ?? "")?.agent
+  const waits = waitsKey()
+  return (
+    <>
+      <div class="crumbs">
+        <button type="button" onClick={() => set({ focus: undefined })}>{t("focus_back")}</button>
+        <span>{visible((agent?.path ?? turn?.path ?? []).join(" › "))}</span>
+      </div>
+      {ids.map((id) => (
+        <div class="row" key={id}>
+          <MessageRow view={view} id={id} stamp={view.stamps.get(id) ?? 0} waits={waits} />
+        </div>
+      ))}
+      <AnswerEnd view={view} turn={turn} ids={ids.join(" ")} isLast={false} stamp={view.version} />
+    </>
+  )
+}
+
+export function Loading() {
+  return (
+    <div class="thread-box" role="status" aria-label={t("thread_loading")}>
+      <div class="thread"><div class="thread-inner skeleton"><span /><span /><span /></div></div>
+    </div>
+  )
+}
+
+export function LoadError({ why }: { why: string }) {
+  const id = state.current
+  return (
+    <div class="thread-box middle" role="alert">
+      <p>{visible(why)}</p>
+      <button type="button" class="primary" onClick={() => id !== undefined && void open(id)}>{t("try_again")}</button>
+    </div>
+  )
+}
+
+/** The beginning of a session. */
+export function Start() {
+  const tries = [t("try_list"), t("try_agents"), t("try_ask"), t("try_write")]
+  const isFirst = state.sessions.size === 0
+  return (
+    <div class="thread-box middle start">
+      <img src="/ui/icon.svg" alt="" width={56} height={56} />
+      <h2>{isFirst ? t("start_first") : t("start_new")}</h2>
+      <p class="note">{t("start_where", { folder: visible(state.server?.workspace ?? "") })}</p>
+      <div class="tries">
+        {tries.map((text) => (
+          <button type="button" onClick={() => void send({ text, images: [], delivery: "queue" })}>{text}</button>
+        ))}
+      </div>
+      {state.models?.chosen?.kind === "demo" && <p class="note demo">{t("start_demo")}</p>}
+    </div>
+  )
+}

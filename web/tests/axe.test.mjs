@@ -1,0 +1,112 @@
+// Every state of the page in both themes at both widths: no violation that axe-core knows, and with
+// PAGE_SHOTS a picture of each.
+
+import assert from "node:assert/strict"
+import { mkdirSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { after, before, test } from "node:test"
+import { answered, Browser, say, Server, until, wait } from "./lib.mjs"
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+const shots = process.env.PAGE_SHOTS
+if (shots) mkdirSync(shots, { recursive: true })
+
+let browser
+before(async () => { browser = await Browser.start() })
+after(() => browser?.stop())
+
+/** Looks at a state. */
+async function look(page, name, faults) {
+  await wait(350)
+  if (shots) await page.screenshot({ path: join(shots, `${name}.png`) })
+  // The page lets no foreign script in; the debugger may.
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }))
+  for (const { id, nodes } of violations) faults.push(`${name}: ${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`).join(" | ")}`)
+}
+
+const panel = async (page, open, name, faults) => {
+  await open()
+  await page.locator("dialog[open]").waitFor()
+  await wait(400)
+  await look(page, name, faults)
+  await page.keyboard.press("Escape")
+  await page.locator("dialog[open]").waitFor({ state: "detached" })
+}
+
+async function states(width, height, dark) {
+  const faults = []
+  const tag = (name) => `${name}-${dark ? "dark" : "light"}-${width}`
+  const demo = await Server.start()
+  const scripted = await Server.start({ model: "scripted", level: "auto" })
+  const page = await browser.open(demo, { width, height, dark })
+  const button = (name) => page.getByRole("button", { name }).first()
+  await look(page, tag("01-empty"), faults)
+  await say(page, "ask the browser agent to list files and the helper agent to ask the browser agent to read notes.txt")
+  await answered(page)
+  await look(page, tag("02-agents"), faults)
+  await say(page, 'write "hello" to a.txt')
+  await page.locator(".tool .approval").waitFor()
+  await look(page, tag("03-approval"), faults)
+  await panel(page, () => button(/decision or question waits/).click(), tag("04-tray"), faults)
+  await button("Allow once").click()
+  await answered(page, 2)
+  await page.locator(".tool-head").last().click()
+  await look(page, tag("05-diff"), faults)
+  await say(page, "ask me: tea or coffee?")
+  await page.getByLabel("Your answer").waitFor()
+  await look(page, tag("06-question"), faults)
+  await button("Stop").click()
+  await panel(page, () => button("Settings").click(), tag("07-settings"), faults)
+  await panel(page, () => page.locator(".status .link").click(), tag("08-told"), faults)
+  if (width < 1000) {
+    await panel(page, () => page.getByRole("button", { name: "Sessions" }).click(), tag("09-sessions"), faults)
+    await panel(page, () => page.getByRole("button", { name: "Agents", exact: true }).click(), tag("09-tree"), faults)
+  } else {
+    await page.getByRole("searchbox").fill("hello")
+    await page.getByText("In messages").waitFor()
+    await look(page, tag("09-search"), faults)
+  }
+  await page.context().close()
+  const other = await browser.open(scripted, { width, height, dark })
+  await say(other, "pair")
+  await until("children run", async () => (await other.locator(".branch.is-running").count()) === 2)
+  await wait(600)
+  await look(other, tag("10-live"), faults)
+  await say(other, "and then this")
+  await other.locator(".is-waiting").waitFor()
+  await look(other, tag("11-queue"), faults)
+  await other.getByRole("button", { name: "Stop", exact: true }).click()
+  await answered(other, 2)
+  await say(other, "refuses")
+  await other.locator(".end-reason.is-error").waitFor()
+  await look(other, tag("12-error"), faults)
+  if (width < 1000) await other.getByRole("button", { name: "Sessions" }).click()
+  await other.getByRole("button", { name: "New session" }).last().click()
+  await say(other, "show me markdown")
+  await answered(other)
+  await look(other, tag("13-markdown"), faults)
+  await scripted.kill()
+  await other.locator(".banner").waitFor()
+  await look(other, tag("14-lost"), faults)
+  await other.context().close()
+  await scripted.stop()
+  const scheme = dark ? "dark" : "light"
+  const stranger = await browser.stranger(await browser.chromium.newContext({ viewport: { width, height }, colorScheme: scheme }))
+  await stranger.goto(demo.base)
+  await stranger.getByText("Log in to Samovar").waitFor()
+  await look(stranger, tag("15-out"), faults)
+  await stranger.context().close()
+  await demo.stop()
+  assert.deepEqual(faults, [])
+}
+
+// proves FC-8
+test("axe finds nothing at 1440 pixels, light", () => states(1440, 900, false))
+// proves FC-8
+test("axe finds nothing at 1440 pixels, dark", () => states(1440, 900, true))
+// proves FC-8
+test("axe finds nothing at 390 pixels, light", () => states(390, 800, false))
+// proves FC-8
+test("axe finds nothing at 390 pixels, dark", () => states(390, 800, true))

@@ -1,0 +1,233 @@
+// The conversation in a real browser: from the first visit to the last answer.
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+import { answered, Browser, say, Server, shown, treeShown, until, wait } from "./lib.mjs"
+
+let browser, demo, scripted
+
+before(async () => {
+  browser = await Browser.start()
+  demo = await Server.start()
+  scripted = await Server.start({ model: "scripted", level: "auto" })
+})
+after(async () => {
+  await browser?.stop()
+  await Promise.all([demo?.stop(), scripted?.stop()])
+})
+
+/** A window of its own, closed after the test, that ran into no fault. */
+async function windowOf(server, work, more) {
+  const page = await browser.open(server, more)
+  await work(page)
+  assert.deepEqual(page.faults, [])
+  await page.context().close()
+}
+
+// proves FC-7, FC-6
+test("a first visit leads to a first answer, and the link is gone from the address", () =>
+  windowOf(demo, async (page) => {
+    assert.ok(!page.url().includes("login"), page.url())
+    assert.equal(await page.evaluate(() => Object.keys(localStorage).length + document.cookie.length), 0)
+    await page.getByText("No sessions yet. Ask something, or try one of these.").first().waitFor()
+    await page.getByRole("button", { name: "list the files here" }).first().click()
+    await answered(page)
+    assert.match(await shown(page), /notes\.txt/)
+    await page.getByRole("navigation", { name: "Sessions" }).getByText("list the files here").waitFor()
+  }))
+
+// proves FC-9, SA-8
+test("two agents at once and one inside another look the same live and after a reload", () =>
+  windowOf(demo, async (page) => {
+    await say(page, "ask the browser agent to list files and the helper agent to ask the browser agent to read notes.txt")
+    await answered(page)
+    await until("three branches", async () => (await page.locator(".branch").count()) === 3)
+    const paths = await page.locator(".branch").evaluateAll((all) => all.map((one) => one.dataset.path))
+    assert.deepEqual(paths, ["master/browser", "master/helper", "master/helper/browser"])
+    await wait(500)
+    const [thread, tree] = [await shown(page), await treeShown(page)]
+    await page.reload()
+    await answered(page)
+    await until("the same conversation", async () => (await shown(page)) === thread)
+    await until("the same tree", async () => (await treeShown(page)) === tree)
+  }))
+
+// proves UI-15
+test("a reload in the middle of an answer goes on where it was", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "slow 100 30")
+    await until("some words", async () => /word20/.test(await shown(page)))
+    await page.reload()
+    await until("what was said before the reload", async () => /word0 word1 word2/.test(await shown(page)), 3_000)
+    assert.doesNotMatch(await shown(page), /word99/)
+    await answered(page)
+    const words = (await page.locator(".answer .text").last().innerText()).match(/word\d+/g)
+    assert.deepEqual(words, Array.from({ length: 100 }, (_, at) => `word${at}`))
+  }))
+
+// proves DU-7
+test("a server that is killed in mid-tool and started again goes on with the page open", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "exec: for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 1; done")
+    await page.getByText("line 2").waitFor({ timeout: 8_000 })
+    await scripted.kill()
+    await page.getByText("The server does not answer.").first().waitFor()
+    await scripted.up()
+    await answered(page)
+    await until("the banner is gone", async () => (await page.locator(".banner").count()) === 0)
+    assert.equal(await page.locator(".tool").count(), 1)
+    assert.match(await page.locator(".tool").innerText(), /outcome unknown|done/)
+    const thread = await shown(page)
+    await page.reload()
+    await answered(page)
+    await until("the same after a reload", async () => (await shown(page)) === thread)
+  }))
+
+// proves AS-11
+test("messages queue and steer while an answer is written, and keep their order", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "slow 60 40")
+    await page.locator(".text.is-live").waitFor()
+    await say(page, "and then this")
+    await page.getByText("Waits for its turn").waitFor()
+    await page.getByText("Steer", { exact: true }).click()
+    await say(page, "but mind that")
+    await page.getByText("Joins the running answer").waitFor()
+    await page.getByRole("button", { name: "Take back" }).last().click()
+    await until("the steering message was taken back", async () => (await page.locator(".is-waiting").count()) === 1)
+    await answered(page, 2)
+    const said = await page.locator(".said-text, .answer .text").allInnerTexts()
+    assert.match(said[0], /slow/)
+    assert.match(said[1], /word59/)
+    assert.ok(said.indexOf("and then this") > 1, said.join("|"))
+  }))
+
+// proves SA-11
+test("an agent in the background is in the tree, and what it said is the same after a reload", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "work in the background")
+    await page.locator(".node", { hasText: "in the background" }).waitFor()
+    await page.locator(".system-note").waitFor()
+    await answered(page, 2)
+    await until("all is over", async () => (await page.locator(".node-stop").count()) === 0)
+    const [thread, tree] = [await shown(page), await treeShown(page)]
+    assert.match(thread, /word0 word1/)
+    await page.reload()
+    await answered(page, 2)
+    await until("the same conversation", async () => (await shown(page)) === thread)
+    await until("the same tree", async () => (await treeShown(page)) === tree)
+  }))
+
+// proves SA-7
+test("one branch is stopped, and the other goes on", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "pair")
+    await until("two children run", async () => (await page.locator(".tree .tree li, .tree ul .node.is-running").count()) === 2)
+    await page.getByRole("button", { name: "Stop Helper" }).first().click()
+    await until("one is stopped", async () => /stopped/.test(await page.locator(".branch").first().innerText()))
+    assert.match(await page.locator(".branch").nth(1).innerText(), /working/)
+    await page.getByRole("button", { name: "Stop", exact: true }).click()
+    await page.getByText("Stopped. What was said until then is kept.").waitFor()
+  }))
+
+// proves UI-14
+test("an edited message is answered anew, and the conversation as it was is a fork", () =>
+  windowOf(demo, async (page) => {
+    await say(page, "what is 2 * 3?")
+    await answered(page)
+    await page.getByRole("button", { name: "Edit" }).click()
+    await page.locator(".editing textarea").fill("what is 2 * 4?")
+    await page.getByRole("button", { name: "Send again" }).click()
+    await until("the new answer", async () => /8/.test(await page.locator(".answer").innerText().catch(() => "")))
+    assert.equal(await page.locator(".said").count(), 1)
+    const { items } = await demo.agent("listSessions", { editForks: true })
+    assert.ok(items.some(({ forkedFrom, preview }) => forkedFrom && /2 \* 3/.test(preview)))
+    await page.getByRole("button", { name: "Answer again" }).click()
+    const forks = async () => (await demo.agent("listSessions", { editForks: true })).items.filter(({ forkedFrom }) => forkedFrom)
+    await until("a second fork", async () => (await forks()).length === 2)
+    const turns = () => demo.call("/api/turns?limit=200")
+    await until("the turn is over", async () => (await turns()).every(({ state }) => state === "finished"))
+    await wait(1_000)
+    await answered(page)
+    await page.getByRole("button", { name: "Fork from here" }).click()
+    await page.getByText("You are in the fork now.").waitFor()
+    assert.match(await shown(page), /8/)
+  }))
+
+// proves FC-8
+test("Enter that belongs to an input method sends nothing, Shift and Enter makes a line", () =>
+  windowOf(demo, async (page) => {
+    await page.fill("#composer", "にほん")
+    const composing = (init) => page.evaluate((init) => {
+      const event = new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true, ...init })
+      document.getElementById("composer").dispatchEvent(event)
+    }, init)
+    await composing({ isComposing: true })
+    await composing({ keyCode: 229 })
+    await wait(300)
+    assert.equal(await page.inputValue("#composer"), "にほん")
+    assert.equal(await page.locator(".said").count(), 0)
+    await page.press("#composer", "Shift+Enter")
+    assert.equal(await page.inputValue("#composer"), "にほん\n")
+    await page.fill("#composer", "what is 1 + 1?")
+    await page.press("#composer", "Enter")
+    await answered(page)
+  }))
+
+// proves FC-6, FC-7
+test("hostile Markdown and HTML do nothing", () =>
+  windowOf(scripted, async (page) => {
+    const asked = []
+    page.on("request", (request) => asked.push(request.url()))
+    await say(page, "hostile <img src=x onerror=window.hacked=1>")
+    await answered(page)
+    await page.getByText("bold", { exact: true }).waitFor()
+    assert.equal(await page.evaluate(() => window.hacked), undefined)
+    assert.equal(await page.locator(".thread img, .thread script, .thread iframe, .thread [onclick]").count(), 0)
+    assert.equal(await page.locator('.thread a[href^="javascript"]').count(), 0)
+    assert.ok(asked.every((url) => url.startsWith(scripted.base)), asked.join("\n"))
+    await scripted.agent("updateSession", {
+      sessionId: decodeURIComponent(page.url().split("#/s/")[1]), title: "<b onclick=x>bold</b>\u202egnp.exe",
+    })
+    await page.locator("h1", { hasText: "\\u{202e}" }).waitFor()
+  }))
+
+// proves FC-8
+test("a text of 100 kB, a table of a thousand rows and code without an end stay usable", () =>
+  windowOf(scripted, async (page) => {
+    for (const [at, what] of ["long", "table", "endless"].entries()) {
+      await say(page, what)
+      await answered(page, at + 1)
+    }
+    const first = page.locator(".answer .text").first()
+    await until("the whole text", async () => ((await first.textContent()) ?? "").trim().length > 100_000)
+    assert.equal(await page.locator(".answer tbody tr").count(), 1_000)
+    await until("all lines of the code", async () => ((await page.locator(".answer pre code").textContent()) ?? "").split("\n").length >= 9_000)
+    const begun = Date.now()
+    await page.locator(".thread").evaluate((thread) => thread.scrollTo(0, 0))
+    await page.fill("#composer", "still here")
+    assert.ok(Date.now() - begun < 2_000, `${Date.now() - begun} ms`)
+  }))
+
+// proves FC-6
+test("a model that breaks off is a sentence and one action", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "refuses")
+    await page.locator(".end-reason.is-error").waitFor()
+    await page.locator(".end-reason").getByRole("button", { name: "Answer again" }).waitFor()
+    assert.ok((await page.locator(".end-reason.is-error").innerText()).length > 20)
+  }))
+
+// proves AS-30
+test("an image goes with a message and is there after a reload", () =>
+  windowOf(scripted, async (page) => {
+    const png = await page.screenshot({ clip: { x: 0, y: 0, width: 40, height: 30 } })
+    await page.setInputFiles("input[type=file]", { name: "small.png", mimeType: "image/png", buffer: png })
+    await page.locator(".composer-pictures img").waitFor()
+    await say(page, "what is this?")
+    await answered(page)
+    await page.reload()
+    await answered(page)
+    const isShown = () => page.locator(".said .picture img").evaluate((image) => image.complete && image.naturalWidth === 40)
+    await until("the stored image", isShown)
+  }))

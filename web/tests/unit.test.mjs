@@ -1,0 +1,128 @@
+// The page without a browser: events become what is shown, and every sentence is in the catalogue.
+
+import assert from "node:assert/strict"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { after, test } from "node:test"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { bundle, sentences } from "../build.mjs"
+
+const here = dirname(fileURLToPath(import.meta.url))
+const built = mkdtempSync(join(tmpdir(), "samovar-page-unit-"))
+after(() => rmSync(built, { recursive: true }))
+
+async function load(name) {
+  await bundle(`src/${name}`, join(built, "out.mjs"), { entryPoints: [`src/${name}`], outfile: join(built, `${name}.mjs`), platform: "node" })
+  return import(pathToFileURL(join(built, `${name}.mjs`)))
+}
+
+const model = await load("model.ts")
+const words = await load("words.ts")
+const feed = await load("feed.ts")
+
+/** A recorded session: what its feed said, what was stored, and its turns. */
+const recorded = JSON.parse(readFileSync(join(here, "recorded.json"), "utf8"))
+
+/** All that a view shows, whichever way it came. */
+function shown(view) {
+  const message = ({ id, role, parts, agent, turnId, void: why }) => ({ id, role, parts, agent, turnId, why })
+  const turn = ({ id, name, path, state, tokens, reason, parentCall }) => ({ id, name, path, state, tokens, reason, parentCall })
+  const byId = (a, b) => (a.id < b.id ? -1 : 1)
+  return {
+    thread: model.threadOf(view),
+    branches: [...view.branches].map(([call, ids]) => [call, [...ids].sort()]).sort(),
+    messages: [...view.messages.values()].map(message).sort(byId),
+    calls: [...view.calls.values()].map(({ id, state, outcome, askedAt }) => ({ id, state, outcome, askedAt })).sort(byId),
+    turns: [...view.turns.values()].map(turn).sort(byId),
+    tree: [...model.treeOf(view)].map(([id, turns]) => [id, turns.map(({ id }) => id).sort()]).sort(),
+  }
+}
+
+function live(events) {
+  const view = model.emptyView(recorded.session)
+  for (const event of events) model.fold(view, event)
+  return view
+}
+
+function stored() {
+  const view = model.emptyView(recorded.session)
+  model.addStored(view, recorded.messages)
+  model.addTurns(view, recorded.turns)
+  return view
+}
+
+const plain = (value) => JSON.parse(JSON.stringify(value))
+
+// proves FC-9, UI-15
+test("what was followed live and what is read later are the same", () => {
+  assert.deepEqual(plain(shown(live(recorded.events))), plain(shown(stored())))
+})
+
+// proves UI-15
+test("a reload at any event of the turn shows the same in the end", () => {
+  const whole = plain(shown(stored()))
+  for (let at = 0; at < recorded.events.length; at += 7) {
+    const view = live(recorded.events.slice(0, at))
+    // A page that is loaded again reads all that is stored, then the turn from its start.
+    for (const event of recorded.events) model.fold(view, event)
+    assert.deepEqual(plain(shown(view)), whole, `at ${at}`)
+    const late = stored()
+    for (const event of recorded.events) model.fold(late, event)
+    assert.deepEqual(plain(shown(late)), whole, `stored, then ${at}`)
+  }
+})
+
+// proves UI-10
+test("an attempt that failed is void, and its words are not in the next", () => {
+  const view = model.emptyView(recorded.session)
+  const event = (type, more) => ({ type, turn: "t", agent: "master", at: 1, ...more })
+  model.fold(view, event("turn_started", { model: "m", approval: "auto" }))
+  model.fold(view, event("message_started", { message: "a", role: "assistant" }))
+  model.fold(view, event("delta", { message: "a", part: 0, fragment: { text: "half" } }))
+  model.fold(view, event("step_reset", { iteration: 1, usage: {}, reason: "cut" }))
+  model.fold(view, event("message_started", { message: "b", role: "assistant" }))
+  model.fold(view, event("delta", { message: "b", part: 0, fragment: { text: "whole" } }))
+  assert.equal(view.messages.get("a").void, "cut")
+  assert.deepEqual(view.messages.get("b").parts, [{ type: "text", text: "whole" }])
+})
+
+// proves DU-7
+test("a stream is read in whatever pieces its bytes come", async () => {
+  const bytes = new TextEncoder().encode(': ping\ndata: {"a":"ü"}\nid: 1.1\n\ndata: {"b":2}\nid: 1.2\n\ndata: cut')
+  for (let size = 1; size <= bytes.length; size += 1) {
+    const body = new ReadableStream({
+      start(stream) {
+        for (let at = 0; at < bytes.length; at += size) stream.enqueue(bytes.slice(at, at + size))
+        stream.close()
+      },
+    })
+    const read = []
+    for await (const frame of feed.frames(body)) read.push(frame)
+    assert.deepEqual(read, [{ id: "1.1", data: '{"a":"ü"}' }, { id: "1.2", data: '{"b":2}' }], `pieces of ${size}`)
+  }
+})
+
+// proves FC-8
+test("every sentence of the code is in the catalogue, and every one of the catalogue is in the code", () => {
+  const source = readdirSync(join(here, "../src")).map((name) => readFileSync(join(here, "../src", name), "utf8")).join("\n")
+  const used = new Set([...source.matchAll(/\bt\("([a-z_]+)"/g)].map(([, key]) => key))
+  for (const [, key] of readFileSync(join(here, "../src/index.html"), "utf8").matchAll(/\{(\w+)\}/g)) used.add(key)
+  assert.deepEqual([...used].sort(), Object.keys(sentences()).sort())
+})
+
+// proves FC-8
+test("no sentence stands in the code itself", () => {
+  for (const name of readdirSync(join(here, "../src")).filter((one) => one.endsWith(".tsx"))) {
+    const source = readFileSync(join(here, "../src", name), "utf8")
+    const found = [...source.matchAll(/>\s*([A-Z][a-z]+ [a-z][^<{}`]*)</g)].map(([, text]) => text)
+    const named = [...source.matchAll(/(?:aria-label|title|placeholder|alt)="([^"]+)"/g)].map(([, text]) => text)
+    assert.deepEqual([...found, ...named], [], name)
+  }
+})
+
+// proves TL-11
+test("what is hidden in a text is spelled out", () => {
+  assert.equal(words.visible("a\u202eb\u200bc\u0007\n\td"), "a\\u{202e}b\\u{200b}c\\u{7}\n\td")
+  assert.equal(words.visible("tea, чай, 茶 🫖"), "tea, чай, 茶 🫖")
+})
