@@ -47,7 +47,7 @@ fn commands(set: &BrowserVariables, url: &str) -> Vec<Vec<OsString>> {
     words.filter(|words: &Vec<_>| !words.is_empty()).collect()
 }
 
-/// Starts a command, which goes on when this program ends; whether it did not fail at once.
+/// Starts a command, which outlives this program; true unless it failed at once.
 fn starts(command: &[OsString]) -> bool {
     let Some((program, arguments)) = command.split_first() else {
         return false;

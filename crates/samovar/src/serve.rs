@@ -56,7 +56,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
 }
 
 /// Serves what was found until it is asked to stop; asked again, it stops at once. `greet` says
-/// what is to be said behind the banner, of the server that listens.
+/// what is to be said after the banner, of the server that listens.
 pub(crate) async fn run(
     mut found: Setup,
     greet: impl Fn(&Server, &Setup) -> Result<(), Failure>,

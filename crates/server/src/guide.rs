@@ -44,7 +44,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Whether it is in every prompt in full: not what no person trusts, whoever named it.
+    /// Whether it is in every prompt in full: never what the person does not trust.
     pub(crate) fn is_whole(&self) -> bool {
         self.skill.always && !self.is_foreign
     }

@@ -70,7 +70,7 @@ impl Logins {
         &self.server_id
     }
 
-    /// Refuses what is for a page where there is none.
+    /// Refuses logins on a server without a page.
     ///
     /// # Errors
     /// [`Code::PageOff`].

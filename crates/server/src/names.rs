@@ -74,7 +74,7 @@ impl Names {
         self.origin_of(authority).is_some()
     }
 
-    /// The origin of the page that a browser finds at this authority; `None` if it is none of ours.
+    /// The origin of the page that a browser finds at this authority; `None` if it is not ours.
     pub(crate) fn origin_of(&self, authority: &str) -> Option<&str> {
         let given = authority.to_ascii_lowercase();
         let mut ours = self.authorities.iter().zip(&self.origins);

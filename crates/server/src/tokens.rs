@@ -266,7 +266,7 @@ impl Tokens {
     }
 
     /// Makes the token of a browser that logs in, in place of the one that it has. The name has a
-    /// number behind it if it is taken.
+    /// number after it if it is taken.
     ///
     /// # Errors
     /// As [`Tokens::create`].
@@ -398,7 +398,7 @@ fn add(named: &mut Vec<Named>, fresh: Named) -> Result<(), Error> {
     Ok(())
 }
 
-/// The name, with the first number behind it that makes it free.
+/// The name, with the first number after it that makes it free.
 fn free_name(name: &TokenName, named: &[Named]) -> TokenName {
     let is_free = |name: &TokenName| {
         !is_reserved(name) && named.iter().all(|other| other.record.name != *name)
@@ -414,7 +414,7 @@ fn free_name(name: &TokenName, named: &[Named]) -> TokenName {
     tried.find(is_free).unwrap_or_else(|| name.clone())
 }
 
-/// Names that stand for somebody who has no named token.
+/// Names of callers that have no named token.
 fn is_reserved(name: &TokenName) -> bool {
     matches!(name.as_str(), "owner" | "public")
 }

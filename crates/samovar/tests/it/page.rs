@@ -129,7 +129,7 @@ async fn needs_npm_stored_messages_and_events_become_the_same_view_and_no_senten
 
 // proves FC-6, FC-7, FC-9
 #[tokio::test]
-async fn needs_npm_needs_browser_a_conversation_goes_on_through_reloads_and_kills() {
+async fn needs_npm_needs_browser_a_conversation_continues_through_reloads_and_kills() {
     tests("tests/talk.test.mjs", ".").await;
 }
 

@@ -47,7 +47,7 @@ pub(super) type Call = endpoint::Call<Arc<State>>;
 pub(super) type Endpoint = endpoint::Endpoint<Arc<State>>;
 
 impl State {
-    /// Changes the tokens. A change waits for the disk, and nobody else is to wait with it.
+    /// Changes the tokens. A change waits for the disk, and no other request should wait with it.
     pub(super) async fn change_tokens<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Tokens) -> Result<T, Error> + Send + 'static,

@@ -171,7 +171,7 @@ impl File {
         self.seen.content()?.as_ref().as_ref()
     }
 
-    /// The name that no other skill takes although this file is none as it is now.
+    /// The name that this file keeps from other skills although it is broken.
     fn claims(&self, file: &Path) -> Option<String> {
         let is_lost = self.seen.fault().is_some() && self.skill().is_none();
         is_lost.then(|| self.name.clone().unwrap_or_else(|| name_of(file)))

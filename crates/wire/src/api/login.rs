@@ -8,7 +8,7 @@ use super::{TokenName, TokenScope};
 /// Parameters for a new login link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoginLinkParams {
-    /// The name of the token that the browser gets, `browser` by default; with a number behind it if
+    /// The name of the token that the browser gets, `browser` by default; with a number after it if
     /// the name is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<TokenName>,

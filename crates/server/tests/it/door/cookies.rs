@@ -1,4 +1,4 @@
-//! What a cookie opens, and to whom. A browser sends it with whatever any page asks for.
+//! What a cookie opens, and for which pages. A browser sends it with whatever any page asks for.
 
 use samovar_locale::request;
 use samovar_model_server::{Gate, Rule, say};
@@ -214,7 +214,7 @@ async fn the_cookie_of_another_server_is_none_and_a_wrong_one_is_told_apart() {
             assert_eq!(answer.why(), why, "{cookie}");
         }
     }
-    // Whoever brings a token is judged by it.
+    // A request that brings a token is judged by it.
     let both = Request::new(&app, "POST", STATS).with("cookie", &good);
     assert_eq!(both.send().await.status, 200);
     let wrong = of_own_page(&app, "POST", STATS, &good).with("authorization", "Bearer wrong");

@@ -173,7 +173,7 @@ async fn a_login_has_the_scope_of_its_link_and_a_name_of_its_own() {
 
 // proves TL-11, FC-6
 #[tokio::test]
-async fn a_code_that_lets_nobody_in_says_why_and_what_to_do() {
+async fn a_refused_code_says_why_and_what_to_do() {
     let app = app().await;
     let used = code(&app, json!({})).await;
     assert_eq!(log_in(&app, &used).send().await.status, 200);

@@ -66,7 +66,7 @@ async fn a_token_is_let_into_the_routes_of_its_scope_and_into_no_other() {
 
 // proves TL-11
 #[tokio::test]
-async fn a_named_token_is_shown_once_kept_as_a_hash_and_lets_nobody_in_once_it_is_revoked() {
+async fn a_named_token_is_shown_once_kept_as_a_hash_and_refused_once_it_is_revoked() {
     let app = App::start([say("hi")]).await;
     let made = make(&app, "laptop", "use").await;
     let token = made.body["token"].as_str().unwrap().to_owned();
