@@ -45,6 +45,7 @@ mod init;
 mod keyboard;
 mod lists;
 mod log;
+mod memory;
 mod model;
 mod model_test;
 mod output;
@@ -144,6 +145,7 @@ fn may_run_tools(command: Option<&Command>) -> bool {
             | Command::Sessions(_)
             | Command::Tools(_)
             | Command::Skills(_)
+            | Command::Memory(_)
             | Command::Turns(_)
             | Command::Approvals(_)
             | Command::Audit(_)
@@ -177,8 +179,9 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Relay(command)) => Box::pin(relay::relay(command)).await,
         Some(Command::Serve(args)) => Box::pin(serve::serve(args)).await,
         Some(Command::Sessions(command)) => Box::pin(sessions::sessions(command)).await,
-        Some(Command::Tools(command)) => tools::tools(command).await,
+        Some(Command::Tools(command)) => Box::pin(tools::tools(command)).await,
         Some(Command::Skills(command)) => skills::skills(command).await,
+        Some(Command::Memory(command)) => Box::pin(memory::memory(command)).await,
         Some(Command::Turns(command)) => turns::turns(command).await,
         Some(Command::Approvals(command)) => approvals::approvals(command).await,
         Some(Command::Agents(command)) => Box::pin(agents::agents(command)).await,

@@ -26,6 +26,7 @@ mod blobs;
 mod context;
 mod exports;
 mod feeds;
+mod memory;
 mod search;
 mod skills;
 mod state;
@@ -43,6 +44,7 @@ use self::state::{Call, Endpoint};
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let mut routes = tools::routes();
+    routes.extend(memory::routes());
     routes.extend(skills::routes());
     routes.extend(turns::routes());
     routes.extend(search::routes());

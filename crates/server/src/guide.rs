@@ -12,8 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::situation::Environment;
 use samovar_engine::{Audience, Guidance};
+use samovar_memory::Memories;
 
+use crate::clock::SystemClock;
 use crate::config::Config;
+use crate::memory;
 use bootstrap::{Bootstrap, Name};
 use skills::Skills;
 
@@ -23,6 +26,8 @@ pub(crate) use skills::{Origin, Skill, SkillText};
 pub(crate) struct Guide {
     bootstrap: Mutex<Bootstrap>,
     skills: Mutex<Skills>,
+    /// What agents remember.
+    pub(crate) memories: Arc<Memories>,
 }
 
 impl Guide {
@@ -30,6 +35,7 @@ impl Guide {
         Arc::new(Self {
             bootstrap: Mutex::new(Bootstrap::new(&config.guide)),
             skills: Mutex::new(Skills::new(config)),
+            memories: memory::open(config, Arc::new(SystemClock)),
         })
     }
 
@@ -44,13 +50,15 @@ impl Guide {
             own.or_else(|| common.map(|(_, text)| text))
         };
         let (skills, is_foreign) = lock(&self.skills).tell(audience);
-        Guidance {
+        let guidance = Guidance {
             soul: say(Name::Soul, !audience.has_prompt),
             user: say(Name::User, audience.is_with_person),
             agents: say(Name::Agents, !audience.has_prompt),
             skills,
             is_foreign,
-        }
+            ..Guidance::default()
+        };
+        memory::tell(&self.memories, audience, guidance)
     }
 
     /// The skills of a server with these tools, by name, each with what it needs and commands lack.

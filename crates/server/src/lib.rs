@@ -46,6 +46,7 @@ mod grant;
 mod guide;
 mod home;
 mod listener;
+mod memory;
 pub mod models;
 mod names;
 mod origin;
@@ -67,7 +68,9 @@ mod unfinished;
 mod upgrade;
 
 pub use address::Address;
-pub use config::{Config, ConfiguredTool, ExecConfig, FileAccess, GuideConfig, Token};
+pub use config::{
+    Config, ConfiguredTool, ExecConfig, FileAccess, GuideConfig, MemoryConfig, Token,
+};
 pub use error::OpenError;
 pub use folder::{UnreadInstructions, UnreadReason, told_instructions, unread_instructions};
 pub use guide::{LayerSource, SkillFolders, guide, layer_sources, skill_folders};

@@ -12,6 +12,7 @@ mod feed;
 mod model;
 mod recovery;
 mod relay;
+mod remembered;
 mod search;
 mod server;
 mod ticket;
@@ -42,6 +43,7 @@ pub use relay::{
     AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, StudiesParams,
     StudyRowsParams,
 };
+pub use remembered::{EditRememberedParams, RememberedInfo, RememberedList, RememberedParams};
 pub use search::{SearchHit, SearchParams, SearchResult};
 pub use server::{MemoryInfo, ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;

@@ -22,19 +22,24 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The migrations, in order; each leads to the format of its number. Never change one: add the next.
-const MIGRATIONS: [(i64, &str, &str); 2] = [
+const MIGRATIONS: [(i64, &str, &str); 3] = [
     (
         1,
         "format 1",
         include_str!("../../migrations/0001_format_1.sql"),
     ),
     (
-        FORMAT,
+        2,
         "search",
         include_str!("../../migrations/0002_search.sql"),
     ),
+    (
+        FORMAT,
+        "begun by",
+        include_str!("../../migrations/0004_begun_by.sql"),
+    ),
 ];
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 4;
 /// Where the migrator keeps which of them it has made.
 const FORMATS: &str = "_sqlx_migrations";
 /// The tables and views of format 1, which are in each.
