@@ -50,6 +50,12 @@ export interface AgentService {
   listTools(params?: NoParams): Promise<ToolDefinition[]>;
   /** Counts the sessions, their messages, and the tokens they used. */
   getStats(params?: NoParams): Promise<Stats>;
+  /** Returns the long-term memory and the notes of the last days. */
+  getMemory(params?: NoParams): Promise<MemoryState>;
+  /** Adds facts to the long-term memory. */
+  updateMemory(params: UpdateMemoryParams): Promise<void>;
+  /** Returns the memories that have words of a query, best first. */
+  searchMemory(params: SearchMemoryParams): Promise<FoundMemory[]>;
   /** Returns the skills that agents may read. */
   listSkills(params?: NoParams): Promise<SkillSummary[]>;
   /** Returns a skill and what it says. */
@@ -84,6 +90,9 @@ export const AGENT_METHODS = {
   appendMessage: { path: "appendMessage", verb: "POST", answers: "value" },
   listTools: { path: "listTools", verb: "POST", answers: "value" },
   getStats: { path: "getStats", verb: "POST", answers: "value" },
+  getMemory: { path: "getMemory", verb: "POST", answers: "value" },
+  updateMemory: { path: "updateMemory", verb: "POST", answers: "value" },
+  searchMemory: { path: "searchMemory", verb: "POST", answers: "value" },
   listSkills: { path: "listSkills", verb: "POST", answers: "value" },
   getSkill: { path: "getSkill", verb: "POST", answers: "value" },
 } as const satisfies Record<keyof AgentService, AgentMethod>;
@@ -396,8 +405,25 @@ export interface CountedTokens {
   output: number;
 }
 
-/** No parameters: `listTools`, `listSkills`, `getStats`. */
+/** No parameters: `listTools`, `listSkills`, `getMemory`, `getStats`. */
 export type NoParams = Record<string, never>;
+
+/** Parameters of `updateMemory`. */
+export interface UpdateMemoryParams {
+  /**
+   * Facts to add to the long-term memory, at most 100, each of at most 2 KiB; what it says
+   * already is not added.
+   */
+  facts: string[];
+}
+
+/** Parameters of `searchMemory`. */
+export interface SearchMemoryParams {
+  /** Words, some of which a memory must have. */
+  query: string;
+  /** The most hits to return; by default 10. From 1 to 100. */
+  limit?: number;
+}
 
 /** Parameters of `getSkill`. */
 export interface GetSkillParams {
@@ -899,6 +925,44 @@ export interface Stats {
   messages: number;
   /** The token usage of all their model calls. */
   tokens: TokenUsage;
+}
+
+/** What is remembered. */
+export interface MemoryState {
+  /** The text of the long-term memory, as its file has it. */
+  longTerm: string;
+  /** The notes of the last days, the oldest first. */
+  daily: DailyNotes[];
+  /** The vectors. */
+  vectors: VectorCount;
+}
+
+/** The notes of a day. */
+export interface DailyNotes {
+  /** The day, `2026-11-29`. */
+  date: string;
+  /** Its notes, a line each. */
+  text: string;
+}
+
+/** How many vectors there are. */
+export interface VectorCount {
+  /** The number; 0, since memories are found by words alone. */
+  count: number;
+}
+
+/** A memory that was found. */
+export interface FoundMemory {
+  /** Its id. */
+  id: string;
+  /** What it says. */
+  text: string;
+  /** What it is worth as a hit: more is better. */
+  score: number;
+  /** Where it stands: a section of the long-term memory, or the day of a note. */
+  source: string;
+  /** The day on which it was written, `2026-11-29`; absent of a line that a hand wrote. */
+  createdAt?: string;
 }
 
 /** A skill in a list. */

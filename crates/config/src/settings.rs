@@ -20,6 +20,7 @@ use crate::custom::CustomTool;
 use crate::defaults::Defaults;
 use crate::exec::Exec;
 use crate::guide::{Bootstrap, PromptSettings, Skills};
+use crate::memory::Memory;
 use crate::modes::AgentMode;
 use crate::policy::PolicyRule;
 use crate::proxies::ProxyAddress;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub bootstrap: Bootstrap,
     /// The skills: texts that agents read when they need them.
     pub skills: Skills,
+    /// What agents remember from one session to the next.
+    pub memory: Memory,
     /// How a prompt is put together.
     pub prompt: PromptSettings,
     /// How much of a session its model sees.
@@ -463,6 +466,7 @@ impl Default for Settings {
             models: Models::default(),
             bootstrap: Bootstrap::default(),
             skills: Skills::default(),
+            memory: Memory::default(),
             prompt: PromptSettings::default(),
             session: Session::default(),
             server: Server::default(),

@@ -52,6 +52,10 @@ words! {
         ToolRegistered = "tool_registered",
         /// A registered tool was removed.
         ToolRemoved = "tool_removed",
+        /// Something was remembered, or a memory changed, outside of a turn.
+        MemoryChanged = "memory_changed",
+        /// A memory was deleted outside of a turn.
+        MemoryRemoved = "memory_removed",
         /// An agent's definition was added or changed.
         AgentChanged = "agent_changed",
         /// An agent's definition was removed.

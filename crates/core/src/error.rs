@@ -72,6 +72,8 @@ codes! {
     UnknownTool = "unknown_tool", 404;
     /// There is no skill of this name, or it cannot be read.
     UnknownSkill = "unknown_skill", 404;
+    /// There is no memory of this id.
+    UnknownMemory = "unknown_memory", 404;
     /// No token of this name.
     UnknownToken = "unknown_token", 404;
     /// No room of this name has a built-in host.

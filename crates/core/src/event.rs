@@ -126,6 +126,9 @@ pub enum Kind {
         /// The approval level of its turns; `None` for the server's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
+        /// Who began it; `None` in older logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        begun_by: Option<crate::command::Beginner>,
     },
     /// The session's model, title or approval level changed, text from outside came into it, or
     /// something was learned about its model's window.
@@ -447,9 +450,7 @@ impl Kind {
     /// wait reports a finished action, and would be lost with the process (DU-12).
     pub fn can_wait(&self) -> bool {
         match self {
-            Self::MessageFinished { message, .. } => {
-                message.role == Role::User || message.is_appended()
-            }
+            Self::MessageFinished { message: it, .. } => it.role == Role::User || it.is_appended(),
             Self::SessionOpened { .. }
             | Self::SessionChanged(_)
             | Self::TurnStarted { .. }

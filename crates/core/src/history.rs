@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::Future;
 use crate::blob::BlobHash;
 use crate::budget::{Bill, Budget, Used};
+use crate::command::Beginner;
 use crate::event::{ContextLimit, Fault, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;
@@ -132,6 +133,8 @@ pub struct Opened {
     pub system_prompt: Option<SystemPrompt>,
     /// The approval level of its turns; `None` for the server's.
     pub approval: Option<Approval>,
+    /// Who began it; `None` if that is unknown.
+    pub begun_by: Option<Beginner>,
     /// The client's metadata.
     pub metadata: Map<String, Value>,
     /// When.
@@ -149,6 +152,7 @@ impl Opened {
             agent: self.agent,
             system_prompt: self.system_prompt,
             approval: self.approval,
+            begun_by: self.begun_by,
             tainted: false,
             metadata: self.metadata,
             created_at: self.at,
@@ -179,6 +183,8 @@ pub struct SessionRow {
     pub system_prompt: Option<SystemPrompt>,
     /// The approval level of its turns; `None` for the server's.
     pub approval: Option<Approval>,
+    /// Who began it; `None` if that is unknown, as of older sessions.
+    pub begun_by: Option<Beginner>,
     /// Whether text from outside may be in it (TL-10).
     pub tainted: bool,
     /// The client's metadata.

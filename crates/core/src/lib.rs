@@ -38,6 +38,7 @@ pub mod redact;
 pub mod relay;
 mod search;
 pub mod situation;
+pub mod terms;
 pub mod title;
 pub mod tool;
 mod window;
@@ -52,7 +53,7 @@ pub use blob::{BlobHash, Blobs};
 pub use budget::{Bill, Budget, BudgetLimit, Price, Quote, Usd};
 pub use chat::{ChatMessage, ChatMeta, ChatRole, PendingInput};
 pub use choices::{Durability, Resume};
-pub use command::{Accepted, Action, Command, Delivery, Sender, SessionCopy};
+pub use command::{Accepted, Action, Beginner, Command, Delivery, Sender, SessionCopy};
 pub use damage::{Damage, DamagedPart};
 pub use error::{Code, Error};
 pub use event::{

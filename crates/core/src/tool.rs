@@ -49,6 +49,9 @@ pub struct CallFacts {
     pub outside: Option<OutsideText>,
     /// Where it can send data to; `None` if nowhere.
     pub sends: Option<Sends>,
+    /// Whether it changes what instructs agents, such as memory: it is refused at
+    /// [`Approval::ReadOnly`], and in a tainted session a person decides about each such call (TL-10).
+    pub instructs: bool,
 }
 
 /// Text from outside the workspace, which taints a session (TL-10).

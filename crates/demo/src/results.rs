@@ -33,7 +33,7 @@ pub(crate) fn read(
         "list_dir" => entries(language, text, values),
         "read_file" => lines(language, path, text, values),
         "web_fetch" => page(language, args, text, values),
-        "read_skill" => {
+        "read_skill" | "recall" => {
             let all = text.trim().lines().map(str::to_owned).collect();
             put(values, "lines", bounded_lines(language, all));
         }
@@ -42,7 +42,7 @@ pub(crate) fn read(
         "ask_user" => put(values, "answer", text),
         "write_file" => put(values, "written", path),
         "edit_file" => put(values, "edited", replacements(text)),
-        "post_message" => put(
+        "post_message" | "remember" => put(
             values,
             "id",
             text.trim().rsplit(' ').next().unwrap_or_default(),

@@ -99,6 +99,9 @@ fn by_level(level: Approval, subject: &Subject<'_>) -> Verdict {
             "{name} {}, and the approval level is read-only",
             asks.read_only
         )),
+        (Approval::ReadOnly, _) if facts.is_some_and(|facts| facts.instructs) => Verdict::Deny(
+            format!("{name} changes what instructs agents, and the approval level is read-only"),
+        ),
         _ if let Some(why) = facts.and_then(|facts| facts.insists) => match level {
             Approval::ReadOnly => {
                 Verdict::Deny(format!("{name} {why}, and the approval level is read-only"))
@@ -149,7 +152,8 @@ pub fn grant(subject: &Subject<'_>) -> Option<Grant> {
     }
     // A person who allows one address has not allowed every other.
     let to_an_address = |facts: &CallFacts| matches!(facts.sends, Some(Sends::Address(_)));
-    if subject.spreads.is_some() && subject.facts.is_some_and(to_an_address) {
+    let is_alone = |facts: &CallFacts| facts.instructs || to_an_address(facts);
+    if subject.spreads.is_some() && subject.facts.is_some_and(is_alone) {
         return None;
     }
     let programs = match subject.facts {

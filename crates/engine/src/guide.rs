@@ -10,6 +10,9 @@ use samovar_core::situation::Environment;
 /// The tool with which an agent reads a skill.
 pub const READ_SKILL: &str = "read_skill";
 
+/// The tools over the memory of the folder's store: to keep, to note, to delete, and to find.
+pub const MEMORY_TOOLS: [&str; 4] = ["remember", "note_today", "forget", "recall"];
+
 /// The agent that is told.
 #[derive(Clone, Debug)]
 pub struct Audience {
@@ -19,6 +22,8 @@ pub struct Audience {
     pub has_prompt: bool,
     /// Whether it talks to the person: such an agent has USER and all skills.
     pub is_with_person: bool,
+    /// Whether it has the memory of the folder: the own agent of a session that the owner began (MD-11).
+    pub has_memory: bool,
     /// The tools that it has.
     pub tools: BTreeSet<String>,
     /// The skills that its definition names; `None` for the usual ones.
@@ -34,6 +39,7 @@ impl Audience {
             agent: agent.name.to_string(),
             has_prompt: !agent.system_prompt.trim().is_empty(),
             is_with_person: depth == 0,
+            has_memory: false,
             tools: BTreeSet::new(),
             skills: agent.skills.clone(),
             environment: environment.cloned(),
@@ -54,7 +60,14 @@ pub struct Guidance {
     pub skills: Option<String>,
     /// The names of these skills: those that the agent may read.
     pub readable: BTreeSet<String>,
-    /// Whether some of it comes from a folder that no person trusts (TL-10).
+    /// The long-term memory.
+    pub memory: Option<String>,
+    /// The notes of past days.
+    pub events: Option<String>,
+    /// The notes of the present day, which stand before the message that begins the turn.
+    pub today: Option<String>,
+    /// Whether some of it comes from a folder that no person trusts, or was remembered after text
+    /// from outside had been read (TL-10).
     pub is_foreign: bool,
 }
 

@@ -56,7 +56,8 @@ pub(crate) fn layers(agent: &Agent, settings: &Settings, texts: &Texts) -> Vec<L
         ("server", 8_000, prompt(&settings.system_prompt)),
         ("session", 24_000, prompt(&texts.session)),
         ("folder", 16_000, folder.unwrap_or_default()),
-        // Long-term memory and the notes of past days come here.
+        ("memory", 8_000, given(&guidance.memory)),
+        ("events", 4_000, given(&guidance.events)),
         (SKILLS, 8_000, given(&guidance.skills)),
     ];
     let mut layers = Vec::with_capacity(all.len());

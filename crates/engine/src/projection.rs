@@ -58,6 +58,7 @@ pub(crate) fn reopening(events: &[Arc<Event>]) -> (Seq, Change) {
             .to_owned(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
         metadata: Map::from_iter([("recovered".to_owned(), true.into())]),
         at: first.map(|event| event.at).unwrap_or_default(),
     });
@@ -108,12 +109,14 @@ fn of_session(event: &Event) -> Option<Change> {
             metadata,
             system_prompt,
             approval,
+            begun_by,
         } => Some(Change::Open(Opened {
             model: model.clone(),
             route: route.clone(),
             agent: agent.name().to_owned(),
             system_prompt: system_prompt.clone(),
             approval: *approval,
+            begun_by: begun_by.clone(),
             metadata: metadata.clone(),
             at,
         })),

@@ -16,7 +16,7 @@ use samovar_core::{
 use serde_json::Value;
 
 use crate::gate;
-use crate::guide::READ_SKILL;
+use crate::guide::{MEMORY_TOOLS, READ_SKILL};
 
 #[cfg(test)]
 mod tests;
@@ -153,7 +153,9 @@ impl Recorder {
             tool: Some(name.clone()),
             args: is_denied.then(|| args_of(before, call)).flatten(),
             result: Some(outcome.status),
-            about: put_aside(name, outcome).or_else(|| skill(name, outcome)),
+            about: put_aside(name, outcome)
+                .or_else(|| skill(name, outcome))
+                .or_else(|| memory(name, outcome)),
             ..made(session, event, (What::CallClosed, who, call))
         };
         match (is_recorded, is_denied) {
@@ -244,6 +246,16 @@ fn skill(tool: &str, outcome: &Outcome) -> Option<String> {
     let data = outcome.data.as_ref().filter(|_| tool == READ_SKILL)?;
     let (name, sha256) = (data.get("name")?.as_str()?, data.get("sha256")?.as_str()?);
     Some(format!("skill {name}: sha256 {sha256}"))
+}
+
+/// The memory that was kept, noted or deleted.
+fn memory(tool: &str, outcome: &Outcome) -> Option<String> {
+    let data = outcome
+        .data
+        .as_ref()
+        .filter(|_| MEMORY_TOOLS.contains(&tool))?;
+    let id = data.get("memory")?.as_str()?;
+    Some(format!("memory {id}"))
 }
 
 /// The hash of a call's arguments, if its message is among these events.

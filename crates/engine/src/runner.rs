@@ -46,7 +46,7 @@ impl Runner {
         // One that begins was told already; one that resumes looks again.
         if self.told.layers.is_empty() {
             let situation = self.turn.place().situation.as_deref();
-            let session = self.session_prompt.clone();
+            let session = self.of_session.clone();
             let told = self
                 .parts
                 .tell(&self.definition, &self.agent, session, situation);
@@ -219,7 +219,7 @@ impl Runner {
 
     /// What is shown before the message that began the turn. A child has tools to look at it instead.
     fn aside(&self) -> Option<String> {
-        crate::told::aside(&self.turn, &self.agent)
+        self.told.aside(&self.turn, &self.agent)
     }
 
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use samovar_core::command::Change;
 use samovar_core::event::{Fault, Group};
 use samovar_core::{
-    Accepted, Action, AgentPath, Approval, Author, Bill, Broken, Command, Error, Event,
+    Accepted, Action, AgentPath, Approval, Author, Beginner, Bill, Broken, Command, Error, Event,
     FinishReason, Kind, MessageId, Seq, SessionChange, SessionCopy, SessionId, SystemPrompt,
     TurnId, Usage, failpoint,
 };
@@ -23,6 +23,7 @@ use crate::log::{Draft, Keeping, Log, master};
 use crate::parts::{Parts, refusal, unknown};
 use crate::queue::Queued;
 use crate::runner::{FinishedRun, Reply, answer};
+use crate::told::OfSession;
 
 use self::children::FromTurns;
 use self::resent::Recent;
@@ -112,6 +113,8 @@ struct OpenSession {
     system_prompt: Option<SystemPrompt>,
     /// The approval level of its turns; none for the server's.
     approval: Option<Approval>,
+    /// Who began it; none if that is unknown.
+    begun_by: Option<Beginner>,
     live: LiveTurns,
     transcript: Transcript,
     /// The same as the last turn began, if memory alone has it.
@@ -250,15 +253,15 @@ impl Mailbox {
                 if let Err(refused) = self.check_level(&action, &by) {
                     return answer(reply, Err(refused));
                 }
-                self.decide(action, reply).await;
+                self.decide(action, by.beginner(), reply).await;
             }
         }
     }
 
-    async fn decide(&mut self, action: Action, reply: Reply) {
+    async fn decide(&mut self, action: Action, by: Beginner, reply: Reply) {
         match action {
             Action::Open(opening) => {
-                let opened = self.create(opening).await;
+                let opened = self.create(opening, by).await;
                 answer(reply, opened.map(|()| Accepted::Opened));
             }
             Action::Post(post) => {
@@ -268,7 +271,7 @@ impl Mailbox {
                 failpoint!("reply.after");
             }
             Action::Rewrite(post) => answer(reply, self.rewrite(post).await),
-            Action::Copy(copy) => answer(reply, self.begin_as(*copy).await),
+            Action::Copy(copy) => answer(reply, self.begin_as(*copy, by).await),
             Action::Append(appended) => answer(reply, self.append(*appended).await),
             Action::Change(change) => {
                 let changed = self.change(change).await;
@@ -387,6 +390,7 @@ impl OpenSession {
             model,
             system_prompt,
             approval: None,
+            begun_by: None,
             live: LiveTurns::default(),
             transcript: Transcript::default(),
             as_begun: Transcript::default(),
@@ -395,6 +399,11 @@ impl OpenSession {
             waits_for_room: false,
             closing: Vec::new(),
         }
+    }
+
+    /// What it gives its own agent.
+    fn gives(&self) -> OfSession {
+        OfSession::new(self.system_prompt.as_ref(), self.begun_by.as_ref())
     }
 
     /// Notes what it takes of the budget for memory; a turn that runs has the conversation.

@@ -6,18 +6,45 @@ use std::sync::Arc;
 
 use samovar_core::provider::Layer;
 use samovar_core::{
-    Agent, AgentPath, Closer, ContextLimit, Kind, Message, Prompt, PromptHashes, Situation,
-    SystemPrompt, ToolSpec, TurnId,
+    Agent, AgentPath, Beginner, Closer, ContextLimit, Kind, Message, Prompt, PromptHashes,
+    Situation, SystemPrompt, ToolSpec, TurnId,
 };
 use sha2::{Digest, Sha256};
 
 use crate::context::{Images, Transcript};
-use crate::guide::{Audience, Guidance, READ_SKILL};
+use crate::guide::{Audience, Guidance, MEMORY_TOOLS, READ_SKILL};
 use crate::layers::{self, Texts};
+use crate::log::Keeping;
 use crate::parts::Parts;
 use crate::settings::{Layout, Settings};
 use crate::turn::Turn;
 use crate::{context, delegation, posted};
+
+/// What its session gives an agent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OfSession {
+    /// What its client tells the agent.
+    pub(crate) prompt: Option<SystemPrompt>,
+    /// Whether the owner began it, so that the owner's memory is for it (MD-11).
+    pub(crate) is_owners: bool,
+}
+
+impl OfSession {
+    pub(crate) fn new(prompt: Option<&SystemPrompt>, begun_by: Option<&Beginner>) -> Self {
+        Self {
+            prompt: prompt.cloned(),
+            is_owners: begun_by == Some(&Beginner::Owner),
+        }
+    }
+
+    /// What of it is for an agent of the session.
+    pub(crate) fn for_agent(&self, agent: &AgentPath) -> Self {
+        Self {
+            prompt: self.prompt.clone().filter(|_| delegation::is_told(agent)),
+            is_owners: self.is_owners && agent.depth() == 0,
+        }
+    }
+}
 
 /// What an agent is told in its turn.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +53,11 @@ pub(crate) struct Told {
     pub(crate) layers: Vec<Layer>,
     /// Whether some of them are text from outside (TL-10).
     pub(crate) is_foreign: bool,
+    /// What stands before the message that began the turn besides what its client posted: the notes of
+    /// the present day.
+    pub(crate) today: Option<String>,
+    /// Whether it has a memory, so that it is offered the tools for that.
+    pub(crate) has_memory: bool,
     /// Whether there are skills, so that it is offered the tool to read them.
     pub(crate) has_skills: bool,
     /// The names of those that it may read.
@@ -39,6 +71,8 @@ impl Told {
             layers: layers::layers(agent, settings, &texts),
             is_foreign: is_foreign || texts.guidance.is_foreign,
             has_skills: texts.guidance.skills.is_some(),
+            has_memory: false,
+            today: texts.guidance.today,
             readable: Arc::new(texts.guidance.readable),
         }
     }
@@ -66,7 +100,10 @@ impl Told {
     /// The hashes of it and of the tools that the agent is offered.
     pub(crate) fn hashes(&self, tools: &[Arc<ToolSpec>]) -> PromptHashes {
         let layers = self.layers.iter();
-        let layers = layers.map(|layer| (layer.name.to_owned(), hash([&*layer.text])));
+        let layers = layers.map(|layer| (layer.name, &*layer.text));
+        let today = self.today.iter().map(|today| (TODAY, today.as_str()));
+        let layers = layers.chain(today);
+        let layers = layers.map(|(name, text)| (name.to_owned(), hash([text])));
         let tools = tools.iter().flat_map(|tool| {
             let parameters = tool.parameters.to_string();
             [tool.name.clone(), tool.description.clone(), parameters]
@@ -94,10 +131,17 @@ fn hash(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     hex
 }
 
-/// What is shown before the message that began a turn. A child has tools to look at it instead.
-pub(crate) fn aside(turn: &Turn, agent: &AgentPath) -> Option<String> {
-    let posted = turn.posted().filter(|_| agent.depth() == 0)?;
-    posted::as_part(posted)
+/// What the hash of the notes of the present day is named.
+const TODAY: &str = "today";
+
+impl Told {
+    /// What is shown before the message that began a turn. A child has tools to look at it instead.
+    pub(crate) fn aside(&self, turn: &Turn, agent: &AgentPath) -> Option<String> {
+        let posted = turn.posted().filter(|_| agent.depth() == 0);
+        let posted = posted.and_then(|posted| posted::as_part(posted));
+        let all = self.today.iter().cloned().chain(posted);
+        all.reduce(|today, posted| today + &posted)
+    }
 }
 
 impl Parts {
@@ -114,7 +158,8 @@ impl Parts {
     pub(crate) fn has_tool(&self, agent: &Agent, turn: &Turn, told: &Told, tool: &str) -> bool {
         let for_ui = &self.settings.for_ui;
         let is_shown = || turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
-        let has_use = tool != READ_SKILL || told.has_skills;
+        let has_use = (tool != READ_SKILL || told.has_skills)
+            && (told.has_memory || !MEMORY_TOOLS.contains(&tool));
         delegation::has_tool(agent, tool) && is_shown() && has_use
     }
 
@@ -148,15 +193,17 @@ impl Parts {
         &self,
         agent: &Agent,
         path: &AgentPath,
-        session: Option<SystemPrompt>,
+        session: OfSession,
         situation: Option<&Situation>,
     ) -> Told {
         let environment = situation.and_then(|situation| situation.environment.as_ref());
         let specs = self.toolbox.specs();
         let tools = specs.iter().map(|spec| &spec.name);
         let tools = tools.filter(|name| delegation::has_tool(agent, name));
+        let has_memory = session.is_owners && self.keeping == Keeping::Durable;
         let audience = Audience {
             tools: tools.cloned().collect(),
+            has_memory,
             ..Audience::of(agent, path.depth(), environment)
         };
         let (folder, guide) = (self.settings.folder.clone(), self.settings.guide.clone());
@@ -171,11 +218,14 @@ impl Parts {
             })
         };
         let texts = Texts {
-            session,
+            session: session.prompt,
             folder,
             guidance,
         };
-        Told::of(agent, &self.settings, texts)
+        Told {
+            has_memory,
+            ..Told::of(agent, &self.settings, texts)
+        }
     }
 }
 

@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Tools(Tools),
     #[command(about = help::skills(), subcommand)]
     Skills(Skills),
+    #[command(about = help::memory(), subcommand)]
+    Memory(Memory),
     #[command(about = help::turns(), subcommand)]
     Turns(Turns),
     #[command(about = help::approvals(), subcommand)]
@@ -328,6 +330,51 @@ pub(crate) enum Skills {
         common: Common,
     },
     #[command(about = help::skills_path())]
+    Path {
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// `samovar memory`.
+#[derive(Subcommand)]
+pub(crate) enum Memory {
+    #[command(about = help::memory_list(), alias = "ls")]
+    List {
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::memory_search())]
+    Search {
+        #[arg(help = help::memory_query())]
+        query: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::memory_show())]
+    Show {
+        #[arg(help = help::memory_id())]
+        id: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::memory_edit())]
+    Edit {
+        #[arg(help = help::memory_id())]
+        id: String,
+        #[arg(help = help::memory_text())]
+        text: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::memory_forget(), alias = "rm")]
+    Forget {
+        #[arg(help = help::memory_id())]
+        id: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::memory_path())]
     Path {
         #[command(flatten)]
         common: Common,

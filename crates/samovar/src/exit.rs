@@ -156,6 +156,7 @@ impl From<Error> for Failure {
             | Code::ApprovalDecided
             | Code::UnknownTool
             | Code::UnknownSkill
+            | Code::UnknownMemory
             | Code::UnknownToken
             | Code::UnknownLogin
             | Code::PageOff

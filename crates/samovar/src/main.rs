@@ -49,6 +49,7 @@ mod init;
 mod keyboard;
 mod lists;
 mod log;
+mod memory;
 mod model;
 mod model_test;
 mod open;
@@ -154,6 +155,7 @@ fn may_run_tools(command: Option<&Command>) -> bool {
             | Command::Sessions(_)
             | Command::Tools(_)
             | Command::Skills(_)
+            | Command::Memory(_)
             | Command::Turns(_)
             | Command::Approvals(_)
             | Command::Audit(_)
@@ -189,8 +191,9 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Serve(args)) => Box::pin(serve::serve(args)).await,
         Some(Command::Open(args)) => open::open(args).await,
         Some(Command::Sessions(command)) => Box::pin(sessions::sessions(command)).await,
-        Some(Command::Tools(command)) => tools::tools(command).await,
+        Some(Command::Tools(command)) => Box::pin(tools::tools(command)).await,
         Some(Command::Skills(command)) => skills::skills(command).await,
+        Some(Command::Memory(command)) => Box::pin(memory::memory(command)).await,
         Some(Command::Turns(command)) => turns::turns(command).await,
         Some(Command::Approvals(command)) => approvals::approvals(command).await,
         Some(Command::Agents(command)) => Box::pin(agents::agents(command)).await,

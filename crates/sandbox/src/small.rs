@@ -267,6 +267,29 @@ impl SmallFiles {
         write(&self.dir, name, bytes, survival)
     }
 
+    /// Writes the file `name` like [`SmallFiles::write`], if it is the expected one right before its new
+    /// content takes its place; else nothing changes, and the answer is false.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn replace_if(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        is_expected: impl FnOnce() -> io::Result<bool>,
+    ) -> io::Result<bool> {
+        let dir = self.dir.as_fd();
+        let temp = TempFile::create(dir, Mode::RUSR | Mode::WUSR)?;
+        temp.file().write_all(bytes)?;
+        temp.file().sync_all()?;
+        if !is_expected()? {
+            return Ok(false);
+        }
+        temp.rename(OsStr::new(name))?;
+        sys::sync_dir(sys::listable(dir)?)?;
+        Ok(true)
+    }
+
     /// Removes the file `name`, if there is one.
     ///
     /// # Errors

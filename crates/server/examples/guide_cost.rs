@@ -37,6 +37,7 @@ fn main() {
         agent: "master".to_owned(),
         has_prompt: false,
         is_with_person: true,
+        has_memory: false,
         tools: BTreeSet::from(["read_skill".to_owned()]),
         skills: None,
         environment: None,

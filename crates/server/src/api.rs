@@ -27,6 +27,7 @@ mod context;
 mod exports;
 mod feeds;
 mod logins;
+mod memory;
 mod search;
 mod skills;
 mod state;
@@ -44,6 +45,7 @@ use self::state::{Call, Endpoint};
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let mut routes = tools::routes();
+    routes.extend(memory::routes());
     routes.extend(skills::routes());
     routes.extend(turns::routes());
     routes.extend(search::routes());

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use samovar_config::{FolderTrust, PromptLayout};
 use samovar_core::{Effect, SystemPrompt, Toolset};
 use samovar_descriptors::Budget;
@@ -64,6 +65,8 @@ pub struct Config {
     pub guarded: Vec<PathBuf>,
     /// Where the person's own files for agents are.
     pub guide: Box<GuideConfig>,
+    /// What agents remember.
+    pub memory: Box<MemoryConfig>,
     /// How much is kept of what tools change in files, so that it can be taken back.
     pub undo: UndoBounds,
     /// The owner whose mark the data directory gets, so that later starts need not name it; `None`
@@ -143,6 +146,19 @@ pub struct GuideConfig {
     pub skills: Option<PathBuf>,
     /// The names of the skills that are in every prompt in full.
     pub always_load: Vec<String>,
+}
+
+/// What agents remember.
+#[derive(Clone, Debug)]
+pub struct MemoryConfig {
+    /// The file with the long-term memory; `None` for `MEMORY.md` in the data directory.
+    pub long_term: Option<PathBuf>,
+    /// The folder with the daily notes; `None` for `memory` in the data directory.
+    pub daily: Option<PathBuf>,
+    /// The past days whose notes are in a prompt.
+    pub window_days: u16,
+    /// The time zone that days are of.
+    pub zone: TimeZone,
 }
 
 /// How commands run.
@@ -234,6 +250,12 @@ impl Config {
                 bootstrap: set.bootstrap.dir.clone(),
                 skills: set.skills.dir.clone(),
                 always_load: set.skills.always_load.clone(),
+            }),
+            memory: Box::new(MemoryConfig {
+                long_term: set.memory.long_term_path.clone(),
+                daily: set.memory.daily_dir.clone(),
+                window_days: set.memory.daily_window_days,
+                zone: TimeZone::system(),
             }),
             undo: UndoBounds {
                 max_bytes: u64::from(set.tools.undo_mib) << 20,

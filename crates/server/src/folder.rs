@@ -55,7 +55,10 @@ pub(crate) fn protected(config: &Config) -> Protected {
     let private = private.filter(|folder| folder.is_dir() || !folder.exists());
     let texts = [&config.guide.bootstrap, &config.guide.skills];
     let guarded = config.guarded.iter().chain(&config.private);
-    let guarded = guarded.chain(texts.into_iter().flatten()).cloned();
+    let memory = [&config.memory.long_term, &config.memory.daily];
+    let guarded = guarded
+        .chain(texts.into_iter().chain(memory).flatten())
+        .cloned();
     let names = TRUSTED_NAMES.map(PathBuf::from).into_iter();
     Protected {
         hidden: private.cloned().collect(),

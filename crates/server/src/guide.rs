@@ -16,8 +16,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use samovar_config::FolderTrust;
 use samovar_core::situation::Environment;
 use samovar_engine::{Audience, Guidance, READ_SKILL};
+use samovar_memory::Memories;
 
+use crate::clock::SystemClock;
 use crate::config::Config;
+use crate::memory;
 use bootstrap::{Bootstrap, Name};
 use needs::Needs;
 use skills::Skills;
@@ -32,6 +35,8 @@ pub(crate) struct Guide {
     trust: FolderTrust,
     /// The names of the skills that were text from outside at the last look; `None` before the first.
     foreign: Mutex<Option<BTreeSet<String>>>,
+    /// What agents remember.
+    pub(crate) memories: Arc<Memories>,
 }
 
 /// A skill, as it counts now.
@@ -58,6 +63,7 @@ impl Guide {
             needs: Needs::new(config.exec.clone()),
             trust: config.trust.clone(),
             foreign: Mutex::default(),
+            memories: memory::open(config, Arc::new(SystemClock)),
         })
     }
 
@@ -75,7 +81,8 @@ impl Guide {
         guidance.soul = say(Name::Soul, !audience.has_prompt);
         guidance.user = say(Name::User, audience.is_with_person);
         guidance.agents = say(Name::Agents, !audience.has_prompt);
-        guidance
+        drop(bootstrap);
+        memory::tell(&self.memories, audience, guidance)
     }
 
     /// What an agent is told of the skills: of those that it may read, and of no others.

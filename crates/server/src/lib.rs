@@ -48,6 +48,7 @@ mod guide;
 mod home;
 mod listener;
 mod logins;
+mod memory;
 pub mod models;
 mod names;
 mod origin;
@@ -70,7 +71,9 @@ mod unfinished;
 mod upgrade;
 
 pub use address::Address;
-pub use config::{Config, ConfiguredTool, ExecConfig, FileAccess, GuideConfig, Token};
+pub use config::{
+    Config, ConfiguredTool, ExecConfig, FileAccess, GuideConfig, MemoryConfig, Token,
+};
 pub use error::OpenError;
 pub use folder::{
     UnreadInstructions, UnreadReason, folder_guide, told_instructions, unread_instructions,

@@ -92,6 +92,7 @@ fn turns(language: Language, told: Told) -> (Vec<Projection>, u64) {
                 agent: "master".to_owned(),
                 system_prompt: None,
                 approval: None,
+                begun_by: None,
                 metadata: serde_json::Map::new(),
                 at,
             });

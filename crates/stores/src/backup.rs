@@ -8,6 +8,7 @@
 //! access to a server.
 
 mod files;
+mod memory;
 mod restore;
 
 use std::ffi::OsStr;
@@ -210,13 +211,15 @@ impl Backups {
         drop(pause);
         self.audit.copy_to(part.join(AUDIT)).await?;
         let (part, epoch) = (part.to_owned(), self.journal.epoch().0);
+        let dir = self.dir.path.clone();
         let now = self.dir.clock.now();
         blocking(move || {
             let list = |name: &str| BackupFile::of(&part, name);
             let files = [HISTORY, JOURNAL_FILE, AUDIT].map(list).into_iter();
             let files = files.collect::<io::Result<_>>().map_err(from_io)?;
             let blobs = BlobSum::of(&part).map_err(from_io)?;
-            let manifest = Manifest::new(now, epoch, files).with_blobs(blobs);
+            let memory = memory::copy_to(&dir, &part).map_err(from_io)?;
+            let manifest = Manifest::new(now, epoch, files).with(blobs, memory);
             manifest.write(&part).map_err(from_io)?;
             Ok(manifest)
         })

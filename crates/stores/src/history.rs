@@ -19,7 +19,6 @@ mod row;
 mod search;
 mod session;
 mod spent;
-mod terms;
 mod tree;
 mod turns;
 mod whole;

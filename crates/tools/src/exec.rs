@@ -279,6 +279,7 @@ impl Toolset for ExecTool {
                 None => self.workspace.outside(),
             },
             sends: insists.map(|_| Sends::Anywhere),
+            instructs: false,
         })
     }
 

@@ -9,6 +9,7 @@ mod collector;
 mod encoder;
 mod event;
 mod family;
+mod memory;
 mod message;
 mod request;
 mod snapshot;
@@ -32,6 +33,10 @@ pub use event::{AgentStreamEvent, AgentStreamEventType};
 pub(crate) use family::Family;
 pub use family::ShownEvent;
 pub(crate) use family::WholeEvent;
+pub use memory::{
+    DailyNotes, FoundMemory, MAX_FACTS, MemoryState, SearchMemoryParams, UpdateMemoryParams,
+    VectorCount,
+};
 pub(crate) use message::display_name;
 pub use message::{AgentMessage, MessagePart, ToolCallRequest};
 pub(crate) use request::MAX_MESSAGES;

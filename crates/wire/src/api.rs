@@ -13,6 +13,7 @@ mod login;
 mod model;
 mod recovery;
 mod relay;
+mod remembered;
 mod search;
 mod server;
 mod ticket;
@@ -44,6 +45,7 @@ pub use relay::{
     AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, StudiesParams,
     StudyRowsParams,
 };
+pub use remembered::{EditRememberedParams, RememberedInfo, RememberedList, RememberedParams};
 pub use search::{SearchHit, SearchParams, SearchResult};
 pub use server::{MemoryInfo, ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;

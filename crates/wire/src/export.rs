@@ -499,6 +499,7 @@ impl ExportedSession {
             agent: self.agent,
             system_prompt: self.system_prompt,
             approval: None,
+            begun_by: None,
             tainted: true,
             metadata: self.metadata,
             created_at: self.created_at,

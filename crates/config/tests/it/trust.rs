@@ -34,6 +34,8 @@ fn only_these_keys_count_in_a_file_that_nobody_trusts() {
             "defaults.max_tokens",
             "defaults.temperature",
             "defaults.max_iterations",
+            "memory.daily_window_days",
+            "memory.time_zone",
             "prompt.layout",
             "session.max_history_messages",
             "stream.retention",

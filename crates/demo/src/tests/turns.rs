@@ -54,8 +54,7 @@ const BAD: [Status; 4] = [
     Status::Unknown,
 ];
 /// What is only said of deeds that were done.
-const DEEDS: &str =
-    "wrote_names wrote_text wrote_empty appended replaced posted posted_that answered hello_name";
+const DEEDS: &str = "wrote_names wrote_text wrote_empty appended replaced posted posted_that answered hello_name remembered forgot";
 
 fn tells(turn: &Turn, told: &[&str]) {
     let last = turn.last();

@@ -16,9 +16,12 @@ use crate::Demo;
 
 pub(super) const TOOLS: &[&str] = &[
     "edit_file",
+    "forget",
     "list_dir",
     "read_file",
     "read_skill",
+    "recall",
+    "remember",
     "search_files",
     "web_fetch",
     "write_file",
@@ -231,6 +234,9 @@ impl World {
                 arg("url")
             )),
             "read_skill" => Ok(format!("# {}\n\nBoil water.", arg("name"))),
+            "remember" => Ok("remembered: m0123456789".to_owned()),
+            "recall" => Ok(format!("- I like {} [m0123456789; facts]", arg("query"))),
+            "forget" => Ok(format!("deleted: {}", arg("id"))),
             "subAgent" => {
                 let summary = format!("{} did: {}", arg("name"), arg("task"));
                 Ok(json!({"ok": true, "messageId": "m", "summary": summary}).to_string())

@@ -13,9 +13,9 @@ use samovar_locale as locale;
 use super::Engine;
 use crate::context::{self, Images, Transcript};
 use crate::layers;
-use crate::told::{Told, ToldPart, ToldPrompt, aside};
+use crate::projector;
+use crate::told::{OfSession, Told, ToldPart, ToldPrompt};
 use crate::turn::Turn;
-use crate::{delegation, projector};
 
 impl Engine {
     /// The prompt of the last model call of a turn, by default of the session's last one. `None` if no
@@ -44,14 +44,12 @@ impl Engine {
                 .find(path.name())
                 .map_or_else(|| self.parts.master.clone(), |entry| entry.agent),
         };
-        let prompt = row
-            .system_prompt
-            .clone()
-            .filter(|_| delegation::is_told(&path));
+        let of_session = OfSession::new(row.system_prompt.as_ref(), row.begun_by.as_ref());
+        let of_session = of_session.for_agent(&path);
         let situation = state.place().situation.clone();
         let told = self
             .parts
-            .tell(&definition, &path, prompt, situation.as_deref());
+            .tell(&definition, &path, of_session, situation.as_deref());
         let told = told.await;
         let tools = self.parts.offered(&definition, &state, &told);
         let now = told.hashes(&tools);
@@ -61,7 +59,7 @@ impl Engine {
             &row.model
         };
         let limit = row.context.as_ref().filter(|limit| limit.model == *model);
-        let (layout, mut aside) = (self.parts.settings.layout, aside(&state, &path));
+        let (layout, mut aside) = (self.parts.settings.layout, told.aside(&state, &path));
         let frame = Prompt {
             model: model.to_owned(),
             layers: told.layers_within(limit, layout, &mut aside),

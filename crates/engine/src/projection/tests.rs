@@ -31,6 +31,7 @@ fn opened() -> Kind {
         metadata: Map::new(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
     }
 }
 

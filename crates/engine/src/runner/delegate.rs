@@ -123,8 +123,7 @@ impl Runner {
         agent: &AgentPath,
         situation: Option<&Situation>,
     ) -> impl Future<Output = Told> {
-        let session = self.session_prompt.clone();
-        let session = session.filter(|_| delegation::is_told(agent));
+        let session = self.of_session.for_agent(agent);
         self.parts.tell(definition, agent, session, situation)
     }
 

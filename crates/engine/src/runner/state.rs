@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, SystemPrompt, TurnId};
+use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, TurnId};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::inbox::{FromTurn, Input, Reply};
@@ -15,7 +15,7 @@ use crate::memory::Held;
 use crate::parts::Parts;
 use crate::queue::{Queue, Queued};
 use crate::recovered::OpenDecision;
-use crate::told::Told;
+use crate::told::{OfSession, Told};
 use crate::turn::Turn;
 
 /// The end of a run, with what the session's mailbox needs back.
@@ -53,8 +53,8 @@ pub(crate) struct Runner {
     pub(crate) agent: AgentPath,
     /// What its agent may do.
     pub(crate) definition: Arc<Agent>,
-    /// What the client that created the session tells this agent.
-    pub(crate) session_prompt: Option<SystemPrompt>,
+    /// What its session gives this agent.
+    pub(crate) of_session: OfSession,
     /// What its agent is told.
     pub(crate) told: Told,
     /// The message with the call that a child answers.

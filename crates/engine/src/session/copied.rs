@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use samovar_core::history::{MessageRow, Speakers};
 use samovar_core::{
-    Accepted, AgentPath, Author, Code, ContextLimit, Error, Kind, Message, MessageId,
+    Accepted, AgentPath, Author, Beginner, Code, ContextLimit, Error, Kind, Message, MessageId,
     SessionChange, SessionCopy, failpoint,
 };
 use samovar_locale as locale;
@@ -87,8 +87,12 @@ impl Mailbox {
         Err(Error::new(Code::InvalidParams, why).with_details(details))
     }
 
-    /// Creates the session as a copy, with one commit.
-    pub(super) async fn begin_as(&mut self, copy: SessionCopy) -> Result<Accepted, Error> {
+    /// Creates the session as a copy, with one commit. It belongs to whoever copies it.
+    pub(super) async fn begin_as(
+        &mut self,
+        copy: SessionCopy,
+        by: Beginner,
+    ) -> Result<Accepted, Error> {
         if self.open.is_some() {
             let why = locale::session::exists(&self.id);
             return Err(Error::new(Code::SessionConflict, why));
@@ -106,6 +110,7 @@ impl Mailbox {
             metadata: session.metadata,
             system_prompt: session.system_prompt.clone(),
             approval: session.approval,
+            begun_by: Some(by.clone()),
         };
         let named = SessionChange {
             title: session.title,
@@ -136,6 +141,7 @@ impl Mailbox {
         open.model = route.unwrap_or(model);
         open.system_prompt = session.system_prompt;
         open.approval = session.approval;
+        open.begun_by = Some(by);
         open.transcript = transcript;
         let session = &open.session;
         let tools = session.parts.toolbox.shelf();

@@ -196,7 +196,7 @@ impl Mailbox {
         let session = Session::new(self.parts.clone(), log);
         let model = row.route.unwrap_or(row.model);
         let mut open = OpenSession::new(session, model, row.system_prompt);
-        open.approval = row.approval;
+        (open.approval, open.begun_by) = (row.approval, row.begun_by);
         let tools = self.parts.toolbox.shelf();
         for (turn_id, agent, turn) in fold.turns {
             let waits = !fold.started.contains(&turn_id);

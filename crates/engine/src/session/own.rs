@@ -5,8 +5,8 @@ use std::sync::Arc;
 use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Action, Agent, AgentName, AgentPath, Author, Bounds, Code, Delivery, Error, Event, Image, Kind,
-    Message, MessageId, Model, Part, Role, Sender, Situation,
+    Action, Agent, AgentName, AgentPath, Author, Beginner, Bounds, Code, Delivery, Error, Event,
+    Image, Kind, Message, MessageId, Model, Part, Role, Sender, Situation,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -50,7 +50,7 @@ impl Mailbox {
     }
 
     /// Creates the session, unless it exists.
-    pub(super) async fn create(&mut self, opening: Opening) -> Result<(), Error> {
+    pub(super) async fn create(&mut self, opening: Opening, by: Beginner) -> Result<(), Error> {
         let Opening {
             model,
             metadata,
@@ -82,12 +82,14 @@ impl Mailbox {
             metadata,
             system_prompt: system_prompt.clone(),
             approval,
+            begun_by: Some(by.clone()),
         };
         let draft = Draft::new(None, Author::User, opened);
         let (open, _) = self.begin(AgentPath::root(own), vec![draft]).await?;
         open.model = route.unwrap_or(model);
         open.system_prompt = system_prompt;
         open.approval = approval;
+        open.begun_by = Some(by);
         Ok(())
     }
 
@@ -169,8 +171,9 @@ impl Parts {
         let approval = agent.within_ceiling(self.settings.approval);
         let definition = self.definition_of(agent, situation.as_deref());
         let told_as = definition.clone().unwrap_or_else(|| agent.clone());
-        let (own, prompt) = (open.session.log.own(), open.system_prompt.clone());
-        let told = self.tell(&told_as, own, prompt, situation.as_deref()).await;
+        let own = open.session.log.own();
+        let told = self.tell(&told_as, own, open.gives(), situation.as_deref());
+        let told = told.await;
         let place = Place {
             definition,
             situation,

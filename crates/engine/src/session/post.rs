@@ -261,10 +261,7 @@ impl Mailbox {
             parts: self.parts.clone(),
             session: open.session.clone(),
             turn_id: turn_id.clone(),
-            session_prompt: open
-                .system_prompt
-                .clone()
-                .filter(|_| delegation::is_told(&live.agent)),
+            of_session: open.gives().for_agent(&live.agent),
             told: std::mem::take(&mut live.told),
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),

@@ -110,7 +110,8 @@ impl Examined {
             why,
             runs_at_auto: false,
         };
-        if self.reach.as_ref().is_some_and(|reach| reach.instructs) {
+        let changes_memory = self.facts.as_ref().is_some_and(|facts| facts.instructs);
+        if changes_memory || self.reach.as_ref().is_some_and(|reach| reach.instructs) {
             return Some(asked("would change what instructs agents"));
         }
         let spec = &self.tool.spec;

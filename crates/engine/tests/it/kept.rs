@@ -104,6 +104,7 @@ pub(crate) fn opened() -> Kind {
         metadata: Map::new(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
     }
 }
 

@@ -26,7 +26,8 @@ pub enum LifeStage {
     Sweep,
     /// When somebody says something in a room of the relay.
     Relay,
-    /// When a backup is put back, something damaged is set aside, or tables are brought up to date.
+    /// When a backup is put back, something damaged is set aside, tables are brought up to date, a turn
+    /// is taken back, or a memory is written or deleted.
     Care,
 }
 
@@ -166,4 +167,9 @@ pub const POINTS: &[Point] = points! {
     Care "undo.recording.after": "it is noted";
     Care "undo.command.before": "a command has ended, what it changed is about to be kept";
     Care "undo.command.after": "it is kept";
+    Care "memory.write.before": "a memory is about to be written or changed";
+    Care "memory.write.after": "it is written, who asked has no answer";
+    Care "memory.forget.before": "a memory is about to be deleted";
+    Care "memory.forget.marked": "it is kept that it is deleted, its line is there";
+    Care "memory.forget.after": "its line is gone, who asked has no answer";
 };

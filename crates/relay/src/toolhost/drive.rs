@@ -11,7 +11,7 @@ use samovar_core::{
     Accepted, Action, CallId, Code, Delivery, Error, Event, Kind, Outcome, SessionId, Status,
     ToolCall, ToolSpec, TurnId,
 };
-use samovar_engine::{Engine, FollowError, Follower};
+use samovar_engine::{Engine, FollowError, Follower, MEMORY_TOOLS};
 use samovar_locale as locale;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -81,13 +81,15 @@ impl Driver {
     }
 
     /// The tools that an agent may call. What somebody outside closes may take days, and a relay waits
-    /// for half a minute; no client shows pages to a person in a room.
+    /// for half a minute; no client shows pages to a person in a room, and its
+    /// agents have no part in the owner's memory.
     pub(super) fn catalog(&self) -> Vec<Arc<ToolSpec>> {
         let specs = self.engine.toolbox().specs();
         let for_ui = &self.engine.settings().for_ui;
         let own = specs
             .iter()
-            .filter(|spec| !spec.closer.is_outside() && !for_ui.contains(&spec.name));
+            .filter(|spec| !spec.closer.is_outside() && !for_ui.contains(&spec.name))
+            .filter(|spec| !MEMORY_TOOLS.contains(&spec.name.as_str()));
         own.cloned().collect()
     }
 

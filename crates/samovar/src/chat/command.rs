@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use samovar_core::{Approval, Code};
 use samovar_locale as text;
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
-use samovar_wire::api::{AgentInfo, ContextInfo, TurnInfo};
+use samovar_wire::api::{AgentInfo, ContextInfo, RememberedList, TurnInfo};
 use serde_json::json;
 
 use super::lines::Lines;
@@ -48,6 +48,7 @@ pub(super) enum Slash {
     Undo(UndoReach),
     Cost,
     Context,
+    Memory,
     Help,
     Quit,
 }
@@ -74,6 +75,7 @@ impl Slash {
             ("undo", Some(argument)) if argument == "messages" => Self::Undo(UndoReach::Messages),
             ("cost", None) => Self::Cost,
             ("context", None) => Self::Context,
+            ("memory", None) => Self::Memory,
             ("help" | "?", None) => Self::Help,
             ("quit" | "exit", None) => Self::Quit,
             (name, Some(_)) if let Some(takes) = takes(name) => {
@@ -132,6 +134,7 @@ impl Slash {
             Self::Undo(reach) => undo(reach, talk, lines).await?,
             Self::Cost => cost(talk).await?,
             Self::Context => context(talk).await?,
+            Self::Memory => memory(talk).await?,
             Self::Help => say(&help_of(columns(&io::stderr()))),
             Self::Quit => return Ok(ChatFlow::Leave),
         }
@@ -148,6 +151,7 @@ fn takes(name: &str) -> Option<&'static str> {
         "undo" => "/undo, /undo messages",
         "cost" => "/cost",
         "context" => "/context",
+        "memory" => "/memory",
         "help" | "?" => "/help",
         "quit" | "exit" => "/quit",
         _ => return None,
@@ -264,6 +268,15 @@ async fn cost(talk: &mut Talk) -> Result<(), Failure> {
     let tokens = session.tokens;
     say(&text::chat::cost(tokens.total, tokens.input, tokens.output));
     Ok(())
+}
+
+/// Lists what agents remember.
+async fn memory(talk: &mut Talk) -> Result<(), Failure> {
+    let list: RememberedList = talk.get("/api/memory").await?;
+    if list.items.is_empty() {
+        say(text::memory::none());
+    }
+    put(&visible(&crate::memory::shown(&list.items))).map(drop)
 }
 
 /// Shows what the model was told last.

@@ -1,8 +1,9 @@
-//! Other places on the network: hosts that mean the server, pages that may use it, addresses that it
-//! may contact, and tools at such addresses.
+//! Other places on the network and on Earth: hosts that mean the server, pages that may use it,
+//! addresses that it may contact, tools at such addresses, and the time zone.
 
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use samovar_config::{ConfigError, CustomTool, Origin, Problem, Resolved, Sources};
 use samovar_locale as text;
 use samovar_server::egress::Range;
@@ -13,7 +14,7 @@ use super::{exec, web};
 /// Takes over what is set.
 ///
 /// # Errors
-/// [`ConfigError`]: a host, an origin or a range is not valid, or a tool lacks a setting that it needs.
+/// [`ConfigError`]: a host, an origin, a range or a time zone is not valid, or a tool lacks a setting that it needs.
 pub(super) fn set_up(
     config: &mut Config,
     resolved: &Resolved,
@@ -44,6 +45,13 @@ pub(super) fn set_up(
             unusable(resolved, key, resolved.origin(key), written, right)
         })?;
         config.egress.push(range);
+    }
+    let key = "memory.time_zone";
+    if let Some(written) = &resolved.settings.memory.time_zone {
+        config.memory.zone = TimeZone::get(written).map_err(|_| {
+            let right = text::config::expected_time_zone();
+            unusable(resolved, key, resolved.origin(key), written, right)
+        })?;
     }
     for (name, custom) in &resolved.settings.tools.custom {
         config.tools.push(tool(resolved, name, custom)?);

@@ -130,3 +130,41 @@ async fn a_list_says_whose_skills_are_and_what_is_wrong_with_others_and_a_run_sa
     let doctor = program.run(["doctor"]).await;
     assert!(doctor.stdout.contains("bad.md is not used"), "{doctor:?}");
 }
+
+// proves MD-13
+#[tokio::test]
+async fn a_memory_is_seen_corrected_and_taken_back_at_the_command_line() {
+    let program = program();
+    let none = program.run(["memory", "list"]).await;
+    assert!(none.stdout.is_empty() && none.stderr.contains("nothing is remembered yet"));
+    let kept = [
+        "tools",
+        "call",
+        "remember",
+        r#"{"text": "The person likes tea."}"#,
+    ];
+    assert_eq!(program.run(kept).await.code, Some(0));
+    let all = document(&program.run(["memory", "list", "--json"]).await);
+    let id = all["items"][0]["id"].as_str().unwrap().to_owned();
+    let listed = program.run(["memory", "list"]).await;
+    assert!(listed.stdout.contains(&id) && listed.stdout.contains("The person likes tea."));
+    let edit = ["memory", "edit", &id, "The person likes coffee."];
+    assert_eq!(program.run(edit).await.code, Some(0));
+    let found = document(&program.run(["memory", "search", "coffee", "--json"]).await);
+    assert_eq!(found["items"][0]["id"], id.as_str(), "{found}");
+    let path = program.run(["memory", "path"]).await.stdout;
+    let file = path.lines().next().unwrap();
+    assert!(
+        fs::read_to_string(file)
+            .unwrap()
+            .contains("likes coffee. <!-- ")
+    );
+    assert_eq!(program.run(["memory", "forget", &id]).await.code, Some(0));
+    let shown = program.run(["memory", "show", &id]).await;
+    assert!(
+        shown.code != Some(0) && shown.stderr.contains("unknown_memory"),
+        "{shown:?}"
+    );
+    assert!(!fs::read_to_string(file).unwrap().contains("coffee"));
+    assert_eq!(program.run(["audit", "verify"]).await.code, Some(0));
+}

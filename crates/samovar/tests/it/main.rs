@@ -32,6 +32,7 @@ mod exits;
 mod exported;
 mod failed;
 mod folders;
+mod forgotten;
 mod forked;
 mod format;
 mod full;

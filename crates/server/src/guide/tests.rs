@@ -146,6 +146,7 @@ fn master() -> Audience {
         agent: "master".to_owned(),
         has_prompt: false,
         is_with_person: true,
+        has_memory: false,
         tools: BTreeSet::from(["read_skill".to_owned()]),
         skills: None,
         environment: None,

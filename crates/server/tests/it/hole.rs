@@ -48,6 +48,7 @@ async fn leave_a_hole(dir: &Path) {
         metadata: Map::new(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
     };
     let started = Kind::TurnStarted {
         model: MODEL.to_owned(),

@@ -32,6 +32,7 @@ mod hole;
 mod hook;
 mod images;
 mod limits;
+mod memory;
 mod mounted;
 mod places;
 mod planted;

@@ -13,7 +13,7 @@ use crate::data_dir::create;
 
 /// The list's own name.
 pub(super) const MANIFEST: &str = "manifest.json";
-const MAX_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// What a backup of this program looks like.
 const FORMAT: u32 = 1;
@@ -33,6 +33,9 @@ pub(super) struct Manifest {
     /// Its blobs, each of which has its checksum as its name; absent in older backups.
     #[serde(default)]
     pub(super) blobs: BlobSum,
+    /// What agents remember; absent in older backups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) memory: Vec<BackupFile>,
 }
 
 /// How many blobs a folder has, and the checksum of their names.
@@ -60,11 +63,16 @@ impl Manifest {
             epoch,
             files,
             blobs: BlobSum::default(),
+            memory: Vec::new(),
         }
     }
 
-    pub(super) fn with_blobs(self, blobs: BlobSum) -> Self {
-        Self { blobs, ..self }
+    pub(super) fn with(self, blobs: BlobSum, memory: Vec<BackupFile>) -> Self {
+        Self {
+            blobs,
+            memory,
+            ..self
+        }
     }
 
     /// Reads the list of a backup; none when it is not one that this program can read.
@@ -85,11 +93,16 @@ impl Manifest {
         file.sync_all()
     }
 
+    /// All files but the blobs.
+    pub(super) fn all(&self) -> impl Iterator<Item = &BackupFile> {
+        self.files.iter().chain(&self.memory)
+    }
+
     pub(super) fn info(&self, path: &Path) -> Backup {
         Backup {
             path: path.display().to_string(),
             created_at: self.created_at,
-            bytes: self.files.iter().map(|file| file.bytes).sum::<u64>() + self.blobs.bytes,
+            bytes: self.all().map(|file| file.bytes).sum::<u64>() + self.blobs.bytes,
             epoch: self.epoch,
         }
     }

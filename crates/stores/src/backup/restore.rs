@@ -20,6 +20,7 @@ use crate::journal::LmdbJournal;
 use crate::run::{Run, RunState};
 
 use super::files::{BlobSum, Manifest};
+use super::memory::{self, DAILY, MEMORY};
 use super::{HISTORY, JOURNAL, JOURNAL_FILE};
 
 /// What is copied and waits for its place. It comes and goes in one step, so it is always whole.
@@ -51,7 +52,7 @@ pub struct RestoreReport {
 /// Whether there is something that a restore would replace.
 fn is_used(data_dir: &Path) -> bool {
     let stores = data_dir::HISTORY.iter().chain(&data_dir::JOURNAL);
-    let mut names = stores.chain([&AUDIT]);
+    let mut names = stores.chain([&AUDIT]).chain(&MEMORY);
     names.any(|name| data_dir.join(name).exists())
 }
 
@@ -98,7 +99,7 @@ pub(super) fn stage(backup: &Path, dir: &DataDir) -> Result<Backup, Error> {
     let broken = |error: io::Error| not_restored(backup, &error);
     let manifest = match Manifest::read(backup) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(broken(error)),
-        Ok(Some(manifest)) if has_all(&manifest) => manifest,
+        Ok(Some(manifest)) if has_all(&manifest) && memory::are_own(&manifest.memory) => manifest,
         Ok(_) | Err(_) => {
             let why = locale::backup::none(locale::quoted(backup));
             return Err(Error::new(Code::BackupUnusable, why));
@@ -176,7 +177,10 @@ fn has_all(manifest: &Manifest) -> bool {
 fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::Result<bool> {
     make_new(part)?;
     make_new(&part.join(JOURNAL))?;
-    for file in &manifest.files {
+    if manifest.memory.iter().any(|file| file.path.contains('/')) {
+        make_new(&part.join(DAILY))?;
+    }
+    for file in manifest.all() {
         if !file.copy(backup, part)? {
             return Ok(false);
         }
@@ -191,6 +195,9 @@ fn copy(manifest: &Manifest, backup: &Path, part: &Path, dir: &DataDir) -> io::R
     let small = dir.files.of(part)?;
     small.write_synced(PLAN, &serde_json::to_vec(&plan)?)?;
     sync_dir(&part.join(JOURNAL))?;
+    if part.join(DAILY).exists() {
+        sync_dir(&part.join(DAILY))?;
+    }
     sync_dir(part)?;
     Ok(true)
 }
@@ -236,11 +243,13 @@ fn take_place(dir: &DataDir) -> io::Result<Option<PathBuf>> {
         move_all(data_dir, &aside, &data_dir::JOURNAL)?;
         // What was damaged there is not damaged in the backup.
         move_all(data_dir, &aside, &[AUDIT, BLOBS, DAMAGED])?;
+        move_all(data_dir, &aside, &MEMORY)?;
         File::create(staged.join(MOVED))?.sync_all()?;
         sync_dir(&staged)?;
         failpoint!("restore.moved.after");
     }
     move_all(&staged, data_dir, &[HISTORY, JOURNAL, AUDIT, BLOBS])?;
+    move_all(&staged, data_dir, &MEMORY)?;
     let before = Run::of(dir);
     let run = Run {
         state: RunState::Closed,
@@ -323,6 +332,57 @@ mod tests {
                 }
                 None => assert!(!is_refused, "{foreign}"),
             }
+        }
+    }
+
+    // proves MD-13
+    #[tokio::test]
+    async fn what_agents_remember_is_in_a_backup_and_takes_the_place_of_what_is_there() {
+        let (source, data) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let text = |dir: &TempDir, name: &str| std::fs::read_to_string(dir.path().join(name)).ok();
+        for (dir, says) in [(&source, "then"), (&data, "now")] {
+            make_new(&dir.path().join(DAILY)).unwrap();
+            std::fs::write(dir.path().join("MEMORY.md"), says).unwrap();
+            std::fs::write(dir.path().join("memory/2026-11-29.md"), says).unwrap();
+        }
+        std::fs::write(source.path().join("memory/.samovar-x.tmp"), "half").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", source.path().join("memory/link.md")).unwrap();
+        std::fs::write(data.path().join("memory/2026-11-30.md"), "later").unwrap();
+        let backup = backup_with("neither").await;
+        let memory = memory::copy_to(source.path(), backup.path()).unwrap();
+        assert_eq!(memory.len(), 2);
+        let files = [HISTORY, JOURNAL_FILE, AUDIT];
+        let files = files.map(|name| BackupFile::of(backup.path(), name).unwrap());
+        let manifest = Manifest::new(Millis(1), 1, files.to_vec());
+        std::fs::remove_file(backup.path().join("manifest.json")).unwrap();
+        manifest
+            .with(BlobSum::default(), memory)
+            .write(backup.path())
+            .unwrap();
+
+        let (from, dir) = (backup.path().to_owned(), dir_of(&data));
+        let restoring = move || restore(&from, &dir, Replace::Aside);
+        let restored = tokio::task::spawn_blocking(restoring)
+            .await
+            .unwrap()
+            .unwrap();
+
+        assert_eq!(text(&data, "MEMORY.md").as_deref(), Some("then"));
+        assert_eq!(text(&data, "memory/2026-11-29.md").as_deref(), Some("then"));
+        assert_eq!(text(&data, "memory/2026-11-30.md"), None);
+        let aside = restored.aside.unwrap().join("memory/2026-11-30.md");
+        assert_eq!(std::fs::read_to_string(aside).unwrap(), "later");
+        let elsewhere = [
+            "memory/../x",
+            "../MEMORY.md",
+            "memory/a/b",
+            "memory/",
+            "other",
+        ];
+        for path in elsewhere {
+            let mut file = BackupFile::of(backup.path(), AUDIT).unwrap();
+            path.clone_into(&mut file.path);
+            assert!(!memory::are_own(&[file]), "{path}");
         }
     }
 }

@@ -22,7 +22,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_IDLE_WAL_BYTES: &str = "16777216";
 
 /// The migrations, in order; each leads to the format of its number. Never change one: add the next.
-const MIGRATIONS: [(i64, &str, &str); 3] = [
+const MIGRATIONS: [(i64, &str, &str); 4] = [
     (
         1,
         "format 1",
@@ -33,13 +33,14 @@ const MIGRATIONS: [(i64, &str, &str); 3] = [
         "search",
         include_str!("../../migrations/0002_search.sql"),
     ),
+    (3, "fault", include_str!("../../migrations/0003_fault.sql")),
     (
         FORMAT,
-        "fault",
-        include_str!("../../migrations/0003_fault.sql"),
+        "begun by",
+        include_str!("../../migrations/0004_begun_by.sql"),
     ),
 ];
-const FORMAT: i64 = 3;
+const FORMAT: i64 = 4;
 /// Where the migrator keeps which of them it has made.
 const FORMATS: &str = "_sqlx_migrations";
 /// The tables and views of format 1, which are in each.

@@ -4,11 +4,12 @@
 
 use futures_util::TryStreamExt;
 use samovar_core::message::Part;
+use samovar_core::terms;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
-use super::{row, terms};
+use super::row;
 
 /// New messages that are not indexed, at most; a search reads all of them.
 const MAX_TAIL: i64 = 64;

@@ -205,6 +205,7 @@ impl Ledger {
             agent: agent.to_owned(),
             system_prompt: None,
             approval: None,
+            begun_by: None,
             tainted: false,
             metadata: String::new(),
             created_at: at,

@@ -11,14 +11,14 @@ use std::collections::{HashMap, HashSet};
 
 use futures_util::{Stream, TryStreamExt};
 use samovar_core::history::{Hit, Hits, MessageRow, SearchQuery};
-use samovar_core::{Damages, Millis, Role};
+use samovar_core::{Damages, Millis, Role, terms};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use self::asked::{Asked, Fit, Looseness, Worth};
 use super::failure::Failure;
 use super::reader::{NEWEST, NOT_INDEXED, SEARCHED, is_edit_fork};
-use super::{row, terms};
+use super::row;
 
 /// Candidates that are read for each way of looking, the newest ones.
 const MAX_CANDIDATES: u32 = 200;

@@ -2,7 +2,7 @@
 
 use samovar_core::history::{Change, Opened, SessionRow};
 use samovar_core::message::Usage;
-use samovar_core::{Approval, ContextLimit, Millis, Seq, SessionId, SystemPrompt, Title};
+use samovar_core::{Approval, Beginner, ContextLimit, Millis, Seq, SessionId, SystemPrompt, Title};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -14,7 +14,7 @@ use super::row::{self, bind_usage, integer, json, odd, parse};
 /// The columns of a session.
 macro_rules! session_columns {
     () => {
-        "key, id, model, route, title, agent, system_prompt, approval, tainted, metadata, created_at, \
+        "key, id, model, route, title, agent, system_prompt, approval, begun_by, tainted, metadata, created_at, \
          updated_at, message_count, \
          total_tokens_input, total_tokens_output, total_tokens_cache_read, \
          total_tokens_cache_write, total_tokens_reasoning, context, projected, found_by, \
@@ -29,7 +29,7 @@ pub(super) const SAVE_SESSION: &str = "\
     preview = ?12, preview_seq = ?13, counts_check = ?14, checksum = ?15, \
     total_tokens_input = ?16, total_tokens_output = ?17, total_tokens_cache_read = ?18, \
     total_tokens_cache_write = ?19, total_tokens_reasoning = ?20, system_prompt = ?21, \
-    approval = ?22, tainted = ?23 \
+    approval = ?22, tainted = ?23, begun_by = ?24 \
     WHERE key = ?1";
 
 /// What a session is found by. A unit separator keeps a text from being found across the border of
@@ -59,6 +59,7 @@ pub(super) struct Session {
     pub(super) agent: String,
     pub(super) system_prompt: Option<String>,
     pub(super) approval: Option<String>,
+    pub(super) begun_by: Option<String>,
     pub(super) tainted: bool,
     /// JSON.
     pub(super) metadata: String,
@@ -95,6 +96,7 @@ impl Session {
             agent: row.try_get("agent")?,
             system_prompt: row.try_get("system_prompt")?,
             approval: row.try_get("approval")?,
+            begun_by: row.try_get("begun_by")?,
             tainted: row.try_get("tainted")?,
             metadata: row.try_get("metadata")?,
             created_at: Millis(row.try_get("created_at")?),
@@ -123,6 +125,7 @@ impl Session {
                 agent,
                 system_prompt,
                 approval,
+                begun_by,
                 metadata,
                 at: _,
             }) => {
@@ -131,6 +134,7 @@ impl Session {
                 agent.clone_into(&mut self.agent);
                 self.system_prompt = system_prompt.clone().map(String::from);
                 self.approval = approval.map(|level| level.as_str().to_owned());
+                self.begun_by = begun_by.clone().map(String::from);
                 self.metadata = json(metadata)?;
                 self.title = Title::of_metadata(metadata).map(String::from);
             }
@@ -168,7 +172,7 @@ impl Session {
 
     fn checksum(&self) -> u32 {
         let preview = self.preview.as_ref();
-        Columns::of(b's')
+        let columns = Columns::of(b's')
             .text(&self.id)
             .text(&self.model)
             .maybe_text(self.route.as_deref())
@@ -186,8 +190,13 @@ impl Session {
             .maybe_text(preview.and_then(|preview| preview.text.as_deref()))
             .maybe_text(self.system_prompt.as_deref())
             .maybe_text(self.approval.as_deref())
-            .number(self.tainted.into())
-            .sum()
+            .number(self.tainted.into());
+        // The sums of rows that were written before the column was there do not know it.
+        let columns = match &self.begun_by {
+            Some(beginner) => columns.text(beginner),
+            None => columns,
+        };
+        columns.sum()
     }
 
     /// Writes all of it into its row.
@@ -215,7 +224,7 @@ impl Session {
             .bind(i64::from(checksum));
         let save = bind_usage(save, Some(self.usage));
         let save = save.bind(self.system_prompt).bind(self.approval);
-        let save = save.bind(self.tainted);
+        let save = save.bind(self.tainted).bind(self.begun_by);
         save.execute(connection).await?;
         Ok(())
     }
@@ -236,6 +245,7 @@ impl Session {
             Approval::from_word(word).ok_or_else(|| odd(format!("no approval level: {word:?}")))
         };
         let approval = self.approval.as_deref().map(level);
+        let begun_by = self.begun_by.map(Beginner::try_from);
         Ok(SessionRow {
             id: SessionId::new(&self.id).map_err(odd)?,
             title: title.filter(|title| !title.is_empty()),
@@ -246,6 +256,7 @@ impl Session {
             agent: self.agent,
             system_prompt: system_prompt.transpose().map_err(odd)?,
             approval: approval.transpose()?,
+            begun_by: begun_by.transpose().map_err(odd)?,
             tainted: self.tainted,
             created_at: self.created_at,
             updated_at: self.updated_at,

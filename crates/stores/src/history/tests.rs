@@ -25,6 +25,7 @@ fn said(session: &str) -> Vec<Projection> {
         agent: "master".to_owned(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
         metadata: serde_json::Map::new(),
         at: Millis(1),
     });

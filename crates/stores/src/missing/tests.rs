@@ -80,7 +80,7 @@ async fn refuses_a_store_of_another_format_and_changes_nothing() {
         let refused = opened(&dir).await.err().unwrap();
 
         let said = refused.to_string();
-        let format = if breach.is_ok() { 3 } else { 1 };
+        let format = if breach.is_ok() { 4 } else { 1 };
         let sentence = format!(
             "its tables are not those of format {format}; start the version that wrote it; it was \
              not changed"

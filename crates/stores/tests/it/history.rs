@@ -180,6 +180,7 @@ fn open_with(metadata: Map<String, Value>, at: i64) -> Change {
         agent: "master".to_owned(),
         system_prompt: samovar_core::SystemPrompt::new("Be brief.\nSpeak French.").ok(),
         approval: Some(Approval::Supervised),
+        begun_by: None,
         metadata,
         at: Millis(at),
     })

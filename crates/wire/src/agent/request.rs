@@ -36,7 +36,7 @@ const MAX_WALL_SECONDS: u32 = 366 * 86_400;
 /// Maximum number of seconds for which a request waits for a person.
 const MAX_WAIT_SECONDS: u32 = 1800;
 
-/// No parameters: `listTools`, `listSkills`, `getStats`.
+/// No parameters: `listTools`, `listSkills`, `getMemory`, `getStats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NoParams {}
 

@@ -52,6 +52,7 @@ fn session() -> SessionRow {
         agent: "master".to_owned(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
         tainted: true,
         metadata: Map::from_iter([("source".to_owned(), json!("page"))]),
         created_at: Millis(1),

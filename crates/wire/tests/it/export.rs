@@ -18,6 +18,7 @@ fn session(name: &str) -> SessionCopy {
         agent: "master".to_owned(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
         metadata: Map::from_iter([("title".to_owned(), "a \"title\",\"sum\":\"".into())]),
         at: Millis(5),
     };

@@ -207,6 +207,7 @@ fn an_old_client_sees_nothing_but_the_six_types() {
             metadata: serde_json::Map::new(),
             system_prompt: None,
             approval: None,
+            begun_by: None,
         },
         speaks("m1"),
         delta("m1", 0, Fragment::Reasoning("hidden".to_owned())),

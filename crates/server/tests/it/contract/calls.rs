@@ -66,6 +66,17 @@ fn samples(session: &str) -> Vec<(&'static str, Value, &'static str)> {
             json!({"name": "tea"}),
             "always available content description name origin requires sha256",
         ),
+        (
+            "updateMemory",
+            json!({"facts": ["The person likes tea."]}),
+            "null",
+        ),
+        ("getMemory", json!({}), "daily longTerm vectors"),
+        (
+            "searchMemory",
+            json!({"query": "tea", "limit": 5}),
+            "[createdAt id score source text]",
+        ),
         ("getStats", json!({}), "messages sessions tokens"),
         ("deleteSession", of_session(), "null"),
     ]
@@ -165,6 +176,8 @@ async fn methods_that_only_read_answer_a_get_with_the_parameters_in_the_query() 
         ("listTools", json!({})),
         ("listSkills", json!({})),
         ("getSkill", json!({"name": "tea"})),
+        ("getMemory", json!({})),
+        ("searchMemory", json!({"query": "tea"})),
         ("getStats", json!({})),
     ];
     let reading = route::table().into_iter().filter_map(|route| {
@@ -189,7 +202,7 @@ async fn methods_that_only_read_answer_a_get_with_the_parameters_in_the_query() 
         assert_eq!(got.json(), posted, "{target}");
         answers.insert(got.body);
     }
-    assert_eq!(answers.len(), 11, "each query makes its own difference");
+    assert_eq!(answers.len(), 13, "each query makes its own difference");
 }
 
 fn pair((name, value): (&String, &Value)) -> String {

@@ -127,6 +127,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/login-links",
         "api/logout",
         "api/me",
+        "api/memory",
         "api/models",
         "api/recovery",
         "api/relay",

@@ -26,6 +26,9 @@ async fn a_session_that_is_not_there_is_unknown_to_every_method() {
         "listTools",
         "listSkills",
         "getSkill",
+        "getMemory",
+        "updateMemory",
+        "searchMemory",
         "getStats",
     ];
     let mut tried = 0;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::history::terms::{Shape, each_term};
+use samovar_core::terms::{Shape, each_term};
 
 /// Terms of a query that count, from its beginning.
 const MAX_TERMS: usize = 32;

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
+use samovar_core::terms::joined;
+
 use super::asked::{Asked, Looseness, Worth};
-use crate::history::terms::joined;
 
 // proves AS-27
 #[test]

@@ -246,9 +246,12 @@ async fn a_session_is_read_back_exactly() {
         let serde_json::Value::Object(metadata) = metadata else {
             panic!("not an object")
         };
-        place
-            .project("чат №1", vec![(3, open_with(metadata.clone(), -5))])
-            .await;
+        let begun_by = Some(samovar_core::Beginner::Token("чат".to_owned()));
+        let mut open = open_with(metadata.clone(), -5);
+        if let Change::Open(opened) = &mut open {
+            opened.begun_by = begun_by.clone();
+        }
+        place.project("чат №1", vec![(3, open)]).await;
 
         let session = place.history.session(&session_id("чат №1")).await.unwrap();
         let written = SessionRow {
@@ -257,6 +260,7 @@ async fn a_session_is_read_back_exactly() {
             route: Some("first".to_owned()),
             title: None,
             approval: Some(Approval::Supervised),
+            begun_by,
             tainted: false,
             agent: "master".to_owned(),
             system_prompt: samovar_core::SystemPrompt::new("Be brief.\nSpeak French.").ok(),

@@ -39,6 +39,7 @@ impl TestHistory {
         let mut connection = self.sql().await;
         let back = "DROP TRIGGER message_is_gone; DROP TABLE search_terms; \
                     DROP TABLE search_range; ALTER TABLE turns DROP COLUMN fault; \
+                    ALTER TABLE sessions DROP COLUMN begun_by; \
                     DELETE FROM _sqlx_migrations WHERE version > 1";
         sqlx::raw_sql(back).execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();

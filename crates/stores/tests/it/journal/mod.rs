@@ -219,6 +219,7 @@ fn opened() -> Kind {
         metadata: serde_json::Map::new(),
         system_prompt: None,
         approval: None,
+        begun_by: None,
     }
 }
 

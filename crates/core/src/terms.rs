@@ -1,4 +1,4 @@
-//! The terms of a text: what the index has of it, and what is looked for.
+//! The terms of a text: what an index has of it, and what is looked for.
 //!
 //! A term is a word without its case and its diacritics. Where a script has no spaces, it is a pair
 //! of neighbouring characters. One such character between others that are no letters is no term of the
@@ -13,23 +13,26 @@ const MAX_TERM_BYTES: usize = 64;
 const MAX_INDEXED_BYTES: usize = 64 << 10;
 
 /// So much of a text as can be found.
-pub(super) fn indexed(text: &str) -> &str {
+pub fn indexed(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_INDEXED_BYTES)]
 }
 
 /// What a term is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
     /// A word.
     Word,
     /// Two characters, and how many pairs of their run are before.
     Pair(usize),
     /// The last character of a run, or its only one.
-    Last { is_alone: bool },
+    Last {
+        /// Whether its run has no other.
+        is_alone: bool,
+    },
 }
 
 /// Calls `take` with each term of a text, in order, and the bytes of the text that it stands for.
-pub(super) fn each_term(text: &str, take: impl FnMut(&str, Shape, Range<usize>)) {
+pub fn each_term(text: &str, take: impl FnMut(&str, Shape, Range<usize>)) {
     let mut reader = Reader {
         take,
         term: String::new(),
@@ -44,7 +47,7 @@ pub(super) fn each_term(text: &str, take: impl FnMut(&str, Shape, Range<usize>))
 }
 
 /// All terms of a text with spaces between, as the index takes them.
-pub(super) fn joined(text: &str) -> String {
+pub fn joined(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     each_term(text, |term, shape, _| {
         if !matches!(shape, Shape::Last { .. }) {

@@ -1,0 +1,37 @@
+//! What agents remember from one session to the next.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What agents remember from one session to the next.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Memory {
+    /// The file with the long-term memory, or the folder that has it as `MEMORY.md`; by default that of
+    /// the data directory.
+    // It opens something: whoever writes it speaks to each agent; so with the next.
+    #[schemars(with = "PathBuf", example = &"~/notes/MEMORY.md", length(min = 1, max = 4_096), extend("format" = "path", "x-widens" = true))]
+    pub long_term_path: Option<PathBuf>,
+    /// The folder with the notes of each day; by default `memory` in the data directory.
+    #[schemars(with = "PathBuf", example = &"~/notes/days", length(min = 1, max = 4_096), extend("format" = "path", "x-widens" = true))]
+    pub daily_dir: Option<PathBuf>,
+    /// The past days whose notes are in a prompt.
+    #[schemars(range(min = 0, max = 31), extend("x-widens" = false))]
+    pub daily_window_days: u16,
+    /// The time zone that decides when a day begins, by its IANA name; by default the system's.
+    #[schemars(with = "String", example = &"Europe/Kyiv", length(min = 1, max = 64), extend("x-widens" = false))]
+    pub time_zone: Option<String>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            long_term_path: None,
+            daily_dir: None,
+            daily_window_days: 3,
+            time_zone: None,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A file with memories: read again when it has changed, and changed only as it was last read.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use samovar_sandbox::SmallFiles;
+
+/// Bytes of a file that are read, at most. A longer one is not written.
+pub(crate) const MAX_FILE_BYTES: u64 = 1 << 20;
+/// How often a change is tried again because somebody saved the file meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// What tells one state of a file from another: its last change, and its length.
+type Stamp = Option<(i64, u64)>;
+
+/// A file as it was last seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// `None` before it was looked at.
+    stamp: Option<Stamp>,
+    /// Its text; empty if there is none or it cannot be used.
+    pub(crate) text: Arc<str>,
+    /// Why it cannot be changed, in one sentence.
+    pub(crate) problem: Option<String>,
+}
+
+/// Where a file is.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Place {
+    pub(crate) fn new(folder: &Path, name: &str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// Makes its folder, for its owner alone, if that is missing.
+    pub(crate) fn make_folder(&self) -> Result<(), String> {
+        let made = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder);
+        made.map_err(|error| format!("{}: {error}", self.folder.display()))
+    }
+
+    /// Locks its folder, until the file is dropped.
+    fn lock(&self) -> io::Result<File> {
+        let folder = File::open(&self.folder)?;
+        folder.lock()?;
+        Ok(folder)
+    }
+
+    fn said(&self, error: &io::Error) -> String {
+        format!("{}: {error}", self.path().display())
+    }
+
+    fn stamp(&self) -> io::Result<Stamp> {
+        let looked = SmallFiles::of(&self.folder).and_then(|files| {
+            let length = files.length(&self.name)?;
+            let changed = length.map(|_| files.changed(&self.name)).transpose()?;
+            Ok(changed.zip(length))
+        });
+        match looked {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            looked => looked,
+        }
+    }
+
+    /// Looks at the file; true if it has changed.
+    pub(crate) fn look(&self, seen: &mut Seen) -> bool {
+        let stamp = self.stamp();
+        if let Ok(stamp) = &stamp
+            && seen.stamp == Some(*stamp)
+        {
+            return false;
+        }
+        let (text, problem) = match stamp.as_ref().map_err(ToString::to_string) {
+            Ok(None) => (String::new(), None),
+            Ok(Some(_)) => self.read(),
+            Err(why) => (String::new(), Some(why.clone())),
+        };
+        let problem =
+            problem.map(|why| format!("{} cannot be changed: {why}", self.path().display()));
+        if problem != seen.problem
+            && let Some(why) = &problem
+        {
+            tracing::warn!(%why, "a file with memories cannot be used as it is");
+        }
+        let is_other = *text != *seen.text;
+        *seen = Seen {
+            stamp: stamp.ok(),
+            text: text.into(),
+            problem,
+        };
+        is_other
+    }
+
+    /// The beginning of it, and why that is not all.
+    fn read(&self) -> (String, Option<String>) {
+        let read = SmallFiles::of(&self.folder)
+            .and_then(|files| files.read_bytes(&self.name, MAX_FILE_BYTES + 1));
+        let mut bytes = match read {
+            Ok(bytes) => bytes.unwrap_or_default(),
+            Err(error) => return (String::new(), Some(error.to_string())),
+        };
+        let is_long = bytes.len() as u64 > MAX_FILE_BYTES;
+        if is_long {
+            // Whole lines of it.
+            let end = bytes.iter().rposition(|byte| *byte == b'\n');
+            bytes.truncate(end.map_or(0, |end| end + 1));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) if is_long => {
+                let why = format!("it has more than {MAX_FILE_BYTES} bytes");
+                (text, Some(why))
+            }
+            Ok(text) => (text, None),
+            Err(_) => (String::new(), Some("it is not UTF-8 text".to_owned())),
+        }
+    }
+
+    /// Gives the file the text that `change` makes of the present one, durably; nothing is written if
+    /// that is the same. What others save meanwhile is changed, not lost.
+    ///
+    /// # Errors
+    /// Why it cannot be changed, in one sentence.
+    pub(crate) fn change(
+        &self,
+        seen: &mut Seen,
+        change: impl Fn(&str) -> String,
+    ) -> Result<(), String> {
+        // Other servers that write there wait; whoever edits by hand does not.
+        let _lock = self.lock().map_err(|error| self.said(&error))?;
+        for _ in 0..ATTEMPTS {
+            self.look(seen);
+            if let Some(why) = &seen.problem {
+                return Err(why.clone());
+            }
+            let text = change(&seen.text);
+            if text == *seen.text {
+                return Ok(());
+            }
+            if text.len() as u64 > MAX_FILE_BYTES {
+                let path = self.path();
+                return Err(format!(
+                    "{} is full: a file with memories has at most {MAX_FILE_BYTES} bytes",
+                    path.display()
+                ));
+            }
+            let written = SmallFiles::of(&self.folder).and_then(|files| {
+                files.replace_if(&self.name, text.as_bytes(), || {
+                    Ok(Some(self.stamp()?) == seen.stamp)
+                })
+            });
+            match written {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.look(seen);
+                    return Ok(());
+                }
+                Err(error) => return Err(self.said(&error)),
+            }
+        }
+        let path = self.path();
+        Err(format!(
+            "{} changes all the time; nothing was written",
+            path.display()
+        ))
+    }
+}

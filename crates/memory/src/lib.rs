@@ -1,0 +1,24 @@
+//! What agents remember: Markdown files that a person can read and edit, and the tools that change them
+//! (MD-9 to MD-13).
+//!
+//! Here: the line of a memory ([`Entry`]), the files and every change of them ([`Memories`]), which of
+//! them have the words of a query, what a prompt has of them ([`Told`]), and the tools `remember`,
+//! `note_today`, `recall` and `forget` ([`tools`]). Not here: whose memory a session has, who may call
+//! what, the prompt itself (the engine), the settings (the server).
+//!
+//! Start with `entry`, then `memories`. The files are all that is stored; lists and index are made of
+//! them, and again when a file has changed.
+
+mod document;
+mod entry;
+mod file;
+mod index;
+mod memories;
+mod told;
+mod toolset;
+
+pub use document::Section;
+pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
+pub use memories::{Kept, Memories, Memory, Origin, Settings, Source};
+pub use told::Told;
+pub use toolset::{FORGET, NAMES, NOTE_TODAY, RECALL, REMEMBER, tools};

@@ -1,0 +1,512 @@
+//! The memories of a folder's store: what there is, and every change of it. All of it may block.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use samovar_core::{Clock, TurnId, failpoint};
+use samovar_sandbox::SmallFiles;
+
+use crate::document::{self, Section};
+use crate::entry::{Entry, MemoryId, one_line};
+use crate::file::{Place, Seen};
+use crate::index::Index;
+
+/// The days that are read, at most, the newest.
+const MAX_DAYS: usize = 1_000;
+/// The ids of deleted memories that are kept, the newest: a call that is made again after a crash does
+/// not bring its memory back.
+const MAX_FORGOTTEN: usize = 10_000;
+/// The file with these ids, in the folder of the daily notes.
+const FORGOTTEN: &str = "forgotten";
+
+/// Where memories are.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The file with the long-term memory.
+    pub long_term: PathBuf,
+    /// The folder with the daily notes.
+    pub daily: PathBuf,
+    /// The past days whose notes are in the prompt.
+    pub window_days: u16,
+    /// The time zone that days are of.
+    pub zone: TimeZone,
+}
+
+/// Where a memory stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// In the long-term memory, in one of its sections or outside of them.
+    LongTerm(Option<Section>),
+    /// Among the notes of a day, `2026-11-29`.
+    Day(String),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LongTerm(Some(section)) => f.write_str(section.as_str()),
+            Self::LongTerm(None) => f.write_str("long-term"),
+            Self::Day(day) => write!(f, "note of {day}"),
+        }
+    }
+}
+
+/// A memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// What it says, and where that comes from.
+    pub entry: Entry,
+    /// Where it stands.
+    pub source: Source,
+}
+
+/// What comes with a new memory.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// Its id.
+    pub id: MemoryId,
+    /// The turn that it comes from.
+    pub turn: Option<TurnId>,
+    /// Whether text from outside was in its session.
+    pub is_tainted: bool,
+}
+
+/// What became of a text that was to be remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The memory that says it.
+    pub id: MemoryId,
+    /// Whether it was there before.
+    pub was_there: bool,
+}
+
+/// What the files say now.
+pub(crate) struct Texts {
+    /// The long-term memory, as its file has it.
+    pub(crate) long_term: Arc<str>,
+    /// The notes by their days, without deleted ones.
+    pub(crate) days: Vec<(Date, Vec<Entry>)>,
+    /// The ids of deleted memories.
+    pub(crate) gone: HashSet<MemoryId>,
+}
+
+/// The memories that there are, with the index over them.
+#[derive(Debug, Default)]
+struct Known {
+    all: Vec<Memory>,
+    index: Index,
+}
+
+impl Known {
+    fn find(&self, query: &str, limit: usize) -> Vec<(Memory, f32)> {
+        let found = self.index.find(query, limit).into_iter();
+        found
+            .filter_map(|(place, worth)| Some((self.all.get(place)?.clone(), worth)))
+            .collect()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    long_term: Seen,
+    days: BTreeMap<Date, Seen>,
+    forgotten: Seen,
+    known: Arc<Known>,
+}
+
+/// The memories of a folder's store.
+pub struct Memories {
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    /// As they were seen last, for who must not wait for a file.
+    seen: Mutex<Arc<Known>>,
+}
+
+impl Memories {
+    /// Opens them, and finishes deletions that a crash cut off.
+    pub fn open(settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        let memories = Self {
+            settings,
+            clock,
+            state: Mutex::default(),
+            seen: Mutex::default(),
+        };
+        let mut state = memories.look();
+        if let Err(why) = memories.remove_forgotten(&mut state) {
+            tracing::warn!(%why, "a deleted memory still stands in its file; it is not used");
+        }
+        drop(state);
+        memories
+    }
+
+    /// Where they are.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// All of them: the long-term ones in the order of their file, then the notes by their days.
+    pub fn all(&self) -> Vec<Memory> {
+        self.look().known.all.clone()
+    }
+
+    /// The one of an id.
+    pub fn get(&self, id: &MemoryId) -> Option<Memory> {
+        let state = self.look();
+        let mut all = state.known.all.iter();
+        all.find(|memory| memory.entry.id == *id).cloned()
+    }
+
+    /// Those that have words of a query, with what each is worth, best first.
+    pub fn recall(&self, query: &str, limit: usize) -> Vec<(Memory, f32)> {
+        let known = self.look().known.clone();
+        known.find(query, limit)
+    }
+
+    /// The same among those that were seen last; waits for no file.
+    pub(crate) fn recall_seen(&self, query: &str, limit: usize) -> Vec<(Memory, f32)> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = seen.clone();
+        drop(seen);
+        known.find(query, limit)
+    }
+
+    /// Why files cannot be read or changed, a sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        let state = self.look();
+        let days = state.days.values();
+        let seen = [&state.long_term, &state.forgotten].into_iter().chain(days);
+        seen.filter_map(|seen| seen.problem.clone()).collect()
+    }
+
+    /// Adds a fact to the long-term memory, unless that says it already.
+    ///
+    /// # Errors
+    /// Why not, in one sentence.
+    pub fn remember(&self, text: &str, section: Section, origin: Origin) -> Result<Kept, String> {
+        let text = one_line(text)?;
+        let mut state = self.look();
+        let is_long_term = |memory: &&Memory| matches!(memory.source, Source::LongTerm(_));
+        let mut facts = state.known.all.iter().filter(is_long_term);
+        if let Some(same) = facts.find(|memory| memory.entry.says(&text)) {
+            return Ok(Kept {
+                id: same.entry.id.clone(),
+                was_there: true,
+            });
+        }
+        let place = self.long_term();
+        self.add(&mut state, &text, origin, |memories, state, entry| {
+            place.make_folder()?;
+            let add = |text: &str| {
+                let text = if text.is_empty() { "# Memory\n" } else { text };
+                document::with(text, Some(section), entry)
+            };
+            place.change(&mut state.long_term, add)?;
+            memories.index(state);
+            Ok(())
+        })
+    }
+
+    /// Adds a note to those of the present day.
+    ///
+    /// # Errors
+    /// Why not, in one sentence.
+    pub fn note(&self, text: &str, origin: Origin) -> Result<Kept, String> {
+        let text = one_line(text)?;
+        let mut state = self.look();
+        let today = self.today();
+        let place = self.day(today);
+        self.add(&mut state, &text, origin, |memories, state, entry| {
+            place.make_folder()?;
+            let add = |text: &str| {
+                let heading = format!("# {today}\n");
+                let text = if text.is_empty() { &heading } else { text };
+                document::with(text, None, entry)
+            };
+            place.change(state.days.entry(today).or_default(), add)?;
+            memories.index(state);
+            Ok(())
+        })
+    }
+
+    /// Adds an entry, unless it is there already or was deleted since.
+    fn add(
+        &self,
+        state: &mut State,
+        text: &str,
+        origin: Origin,
+        write: impl FnOnce(&Self, &mut State, &Entry) -> Result<(), String>,
+    ) -> Result<Kept, String> {
+        let Origin {
+            id,
+            turn,
+            is_tainted,
+        } = origin;
+        let kept = |was_there| Kept {
+            id: id.clone(),
+            was_there,
+        };
+        if state.known.all.iter().any(|memory| memory.entry.id == id) {
+            return Ok(kept(true));
+        }
+        if is_forgotten(state, &id) {
+            return Err(format!(
+                "{id} has been deleted since; it is not written again"
+            ));
+        }
+        let entry = Entry {
+            id: id.clone(),
+            text: text.to_owned(),
+            date: Some(self.today().to_string()),
+            turn,
+            is_tainted,
+        };
+        failpoint!("memory.write.before");
+        write(self, state, &entry)?;
+        failpoint!("memory.write.after");
+        Ok(kept(false))
+    }
+
+    /// Deletes a memory: first its id is kept as deleted, from when on it is used nowhere, then its line
+    /// goes.
+    ///
+    /// # Errors
+    /// Why not, in one sentence; there is none of this id, for instance.
+    pub fn forget(&self, id: &MemoryId) -> Result<Memory, String> {
+        let mut state = self.look();
+        let mut all = state.known.all.iter();
+        let found = all.find(|memory| memory.entry.id == *id).cloned();
+        let memory = found.ok_or_else(|| format!("there is no memory {id}"))?;
+        self.bury(&mut state, [id])?;
+        self.remove(&mut state, &memory)?;
+        Ok(memory)
+    }
+
+    /// Deletes the memories of a turn that was taken back; answers how many.
+    ///
+    /// # Errors
+    /// Why not, in one sentence.
+    pub fn forget_turn(&self, turn: &TurnId) -> Result<usize, String> {
+        let mut state = self.look();
+        let of_turn = |memory: &&Memory| memory.entry.turn.as_ref() == Some(turn);
+        let all: Vec<_> = state.known.all.iter().filter(of_turn).cloned().collect();
+        self.bury(&mut state, all.iter().map(|memory| &memory.entry.id))?;
+        for memory in &all {
+            self.remove(&mut state, memory)?;
+        }
+        Ok(all.len())
+    }
+
+    /// Gives a memory another text, by a person's word: it is no longer marked as from outside.
+    ///
+    /// # Errors
+    /// Why not, in one sentence.
+    pub fn edit(&self, id: &MemoryId, text: &str) -> Result<Memory, String> {
+        let text = one_line(text)?;
+        let mut state = self.look();
+        let mut all = state.known.all.iter();
+        let found = all.find(|memory| memory.entry.id == *id).cloned();
+        let memory = found.ok_or_else(|| format!("there is no memory {id}"))?;
+        let entry = Entry {
+            text,
+            is_tainted: false,
+            ..memory.entry
+        };
+        let line = entry.line();
+        failpoint!("memory.write.before");
+        self.change(&mut state, &memory.source, |text| {
+            document::replaced(text, id, &entry)
+        })?;
+        failpoint!("memory.write.after");
+        let new = Entry::read(&line).unwrap_or(entry);
+        Ok(Memory {
+            entry: new,
+            source: memory.source,
+        })
+    }
+
+    /// Whether a memory of this id was deleted.
+    pub fn was_forgotten(&self, id: &MemoryId) -> bool {
+        is_forgotten(&self.look(), id)
+    }
+
+    /// The present day.
+    pub(crate) fn today(&self) -> Date {
+        let now = Timestamp::from_millisecond(self.clock.now().0).unwrap_or_default();
+        now.to_zoned(self.settings.zone.clone()).date()
+    }
+
+    /// The text of the long-term memory, and the notes by their days, as they are now.
+    pub(crate) fn texts(&self) -> Texts {
+        let state = self.look();
+        let gone = forgotten(&state);
+        let days = state.days.iter().map(|(day, seen)| {
+            let entries = document::entries(&seen.text).into_iter();
+            let entries = entries.map(|(_, entry)| entry);
+            (
+                *day,
+                entries.filter(|entry| !gone.contains(&entry.id)).collect(),
+            )
+        });
+        Texts {
+            long_term: state.long_term.text.clone(),
+            days: days.collect(),
+            gone,
+        }
+    }
+
+    fn long_term(&self) -> Place {
+        let path = &self.settings.long_term;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Place::new(folder, &name)
+    }
+
+    fn day(&self, day: Date) -> Place {
+        Place::new(&self.settings.daily, &format!("{day}.md"))
+    }
+
+    fn buried(&self) -> Place {
+        Place::new(&self.settings.daily, FORGOTTEN)
+    }
+
+    /// Looks at the files, and reads those that have changed.
+    fn look(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_changed = self.long_term().look(&mut state.long_term);
+        has_changed |= self.buried().look(&mut state.forgotten);
+        let files = SmallFiles::of(&self.settings.daily).and_then(|files| files.list());
+        let files = files.unwrap_or_default();
+        let days = files.iter().rev().filter_map(|file| {
+            let day = file.name.strip_suffix(".md")?;
+            day.parse::<Date>()
+                .ok()
+                .filter(|read| read.to_string() == day)
+        });
+        let days: HashSet<_> = days.take(MAX_DAYS).collect();
+        let before = state.days.len();
+        state.days.retain(|day, _| days.contains(day));
+        has_changed |= state.days.len() != before;
+        for day in days {
+            let seen = state.days.entry(day).or_default();
+            has_changed |= self.day(day).look(seen);
+        }
+        if has_changed {
+            self.index(&mut state);
+        }
+        state
+    }
+
+    /// Makes the list and the index again.
+    fn index(&self, state: &mut State) {
+        let gone = forgotten(state);
+        let mut all = Vec::new();
+        for (section, entry) in document::entries(&state.long_term.text) {
+            all.push(Memory {
+                entry,
+                source: Source::LongTerm(section),
+            });
+        }
+        for (day, seen) in &state.days {
+            for (_, entry) in document::entries(&seen.text) {
+                all.push(Memory {
+                    entry,
+                    source: Source::Day(day.to_string()),
+                });
+            }
+        }
+        let mut ids = HashSet::new();
+        all.retain(|memory| {
+            let id = &memory.entry.id;
+            !gone.contains(id) && ids.insert(id.clone())
+        });
+        let index = Index::new(all.iter().map(|memory| memory.entry.text.as_str()));
+        state.known = Arc::new(Known { all, index });
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = state.known.clone();
+    }
+
+    /// Keeps ids as those of deleted memories. A line of a hand has none: it may be written again.
+    fn bury<'a>(
+        &self,
+        state: &mut State,
+        ids: impl IntoIterator<Item = &'a MemoryId>,
+    ) -> Result<(), String> {
+        let ids: Vec<_> = ids.into_iter().filter(|id| id.is_kept()).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let place = self.buried();
+        place.make_folder()?;
+        failpoint!("memory.forget.before");
+        place.change(&mut state.forgotten, |text| {
+            let new = ids.iter().map(|id| id.as_str());
+            let all: Vec<_> = text.lines().chain(new).collect();
+            let newest = &all[all.len().saturating_sub(MAX_FORGOTTEN)..];
+            newest.join("\n") + "\n"
+        })?;
+        failpoint!("memory.forget.marked");
+        self.index(state);
+        Ok(())
+    }
+
+    /// Takes the line of a memory away.
+    fn remove(&self, state: &mut State, memory: &Memory) -> Result<(), String> {
+        let id = &memory.entry.id;
+        self.change(state, &memory.source, |text| {
+            document::without(text, |entry| entry.id == *id)
+        })?;
+        failpoint!("memory.forget.after");
+        Ok(())
+    }
+
+    fn change(
+        &self,
+        state: &mut State,
+        source: &Source,
+        change: impl Fn(&str) -> String,
+    ) -> Result<(), String> {
+        match source {
+            Source::LongTerm(_) => self.long_term().change(&mut state.long_term, change)?,
+            Source::Day(day) => {
+                let day: Date = day.parse().map_err(|_| format!("{day} is no day"))?;
+                let seen = state.days.entry(day).or_default();
+                self.day(day).change(seen, change)?;
+            }
+        }
+        self.index(state);
+        Ok(())
+    }
+
+    /// Takes away the lines of memories that are kept as deleted.
+    fn remove_forgotten(&self, state: &mut State) -> Result<(), String> {
+        let gone = forgotten(state);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let clean = |text: &str| document::without(text, |entry| gone.contains(&entry.id));
+        self.change(state, &Source::LongTerm(None), clean)?;
+        let days: Vec<_> = state.days.keys().map(Date::to_string).collect();
+        for day in days {
+            self.change(state, &Source::Day(day), clean)?;
+        }
+        Ok(())
+    }
+}
+
+fn forgotten(state: &State) -> HashSet<MemoryId> {
+    let lines = state.forgotten.text.lines();
+    lines.filter_map(MemoryId::read).collect()
+}
+
+fn is_forgotten(state: &State, id: &MemoryId) -> bool {
+    let mut lines = state.forgotten.text.lines();
+    lines.any(|line| line == id.as_str())
+}

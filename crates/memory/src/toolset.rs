@@ -1,0 +1,333 @@
+//! The tools with which an agent remembers, notes, recalls and forgets.
+
+use std::sync::Arc;
+
+use samovar_core::approval::{Previewed, visible};
+use samovar_core::tool::{DEFAULT_TIMEOUT, Origin as ToolOrigin, OutsideText, Sharing};
+use samovar_core::{
+    Asks, CallContext, CallFacts, Closer, Effect, Future, Outcome, Preview, Probed, ToolCall,
+    ToolReply, ToolSpec, Toolset,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::document::Section;
+use crate::entry::MemoryId;
+use crate::memories::{Kept, Memories, Memory, Origin};
+
+/// Keeps a fact.
+pub const REMEMBER: &str = "remember";
+/// Adds to the notes of the present day.
+pub const NOTE_TODAY: &str = "note_today";
+/// Finds memories.
+pub const RECALL: &str = "recall";
+/// Deletes a memory.
+pub const FORGET: &str = "forget";
+/// All of them.
+pub const NAMES: [&str; 4] = [REMEMBER, NOTE_TODAY, RECALL, FORGET];
+
+/// How many memories a recall finds, and at most.
+const HITS: usize = 5;
+const MAX_HITS: usize = 20;
+
+/// The tools over the memories of a store.
+pub fn tools(memories: Arc<Memories>) -> Arc<dyn Toolset> {
+    Arc::new(MemoryTools(memories))
+}
+
+struct MemoryTools(Arc<Memories>);
+
+#[derive(Deserialize)]
+struct NewText {
+    text: String,
+    #[serde(default)]
+    section: Section,
+}
+
+#[derive(Deserialize)]
+struct Query {
+    query: String,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct Gone {
+    id: String,
+}
+
+impl Query {
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(HITS).clamp(1, MAX_HITS)
+    }
+}
+
+fn spec(name: &str, about: &str, properties: &Value, effect: Effect) -> Arc<ToolSpec> {
+    let (asks, required, sharing) = match name {
+        FORGET => (
+            Some(Asks::because("deletes a memory")),
+            "id",
+            Sharing::Exclusive,
+        ),
+        RECALL => (None, "query", Sharing::Parallel),
+        _ => (None, "text", Sharing::Exclusive),
+    };
+    Arc::new(ToolSpec {
+        name: name.to_owned(),
+        description: about.to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": properties,
+            "required": [required],
+            "additionalProperties": false
+        }),
+        effect,
+        asks,
+        origin: ToolOrigin::BuiltIn,
+        closed: false,
+        timeout: DEFAULT_TIMEOUT,
+        sharing,
+        closer: Closer::Tool,
+    })
+}
+
+impl Toolset for MemoryTools {
+    fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        let text = || json!({"type": "string"});
+        let sections = Section::ALL.map(Section::as_str);
+        vec![
+            spec(
+                REMEMBER,
+                "Keeps one lasting fact about the person or their work for all later sessions.",
+                &json!({"text": text(), "section": {"type": "string", "enum": sections}}),
+                Effect::Idempotent,
+            ),
+            spec(
+                NOTE_TODAY,
+                "Adds a line to the notes of today, which count for some days.",
+                &json!({"text": text()}),
+                Effect::Idempotent,
+            ),
+            spec(
+                RECALL,
+                "Finds what was remembered or noted, by words.",
+                &json!({"query": text(), "limit": {"type": "integer", "minimum": 1, "maximum": MAX_HITS}}),
+                Effect::Read,
+            ),
+            spec(
+                FORGET,
+                "Deletes a memory by its id.",
+                &json!({"id": text()}),
+                Effect::Verifiable,
+            ),
+        ]
+    }
+
+    fn facts(&self, call: &ToolCall) -> Option<CallFacts> {
+        if call.name != RECALL {
+            return Some(CallFacts {
+                asks: (call.name == FORGET).then_some(Asks::because("deletes a memory")),
+                grants: Some(Vec::new()),
+                instructs: true,
+                ..CallFacts::default()
+            });
+        }
+        let query = Query::deserialize(&call.args).ok();
+        let has_outside = query.is_some_and(|query| {
+            let found = self.0.recall_seen(&query.query, query.limit());
+            found.iter().any(|(memory, _)| memory.entry.is_tainted)
+        });
+        Some(CallFacts {
+            reads: true,
+            outside: has_outside.then_some(OutsideText::Plain),
+            ..CallFacts::default()
+        })
+    }
+
+    fn call(&self, call: ToolCall, context: CallContext) -> Future<'static, ToolReply> {
+        let memories = self.0.clone();
+        let answered = tokio::task::spawn_blocking(move || answer(&memories, &call, &context));
+        Box::pin(async move {
+            let outcome = answered.await;
+            ToolReply::Closed(outcome.unwrap_or_else(|error| Outcome::failed(error.to_string())))
+        })
+    }
+
+    fn preview(&self, call: &ToolCall) -> Future<'static, Previewed> {
+        let (memories, call) = (self.0.clone(), call.clone());
+        let looked = tokio::task::spawn_blocking(move || preview(&memories, &call));
+        Box::pin(async move {
+            let looked = looked.await;
+            looked.unwrap_or_else(|error| Err(Outcome::failed(error.to_string())))
+        })
+    }
+
+    fn probe(
+        &self,
+        call: ToolCall,
+        _foreseen: Option<Value>,
+        _context: CallContext,
+    ) -> Future<'static, Probed> {
+        let memories = self.0.clone();
+        let look = move || {
+            let id = id_of(&call)?;
+            let is_gone = memories.get(&id).is_none();
+            Some(if is_gone {
+                Probed::Done(forgotten(&id, None))
+            } else {
+                Probed::NotDone
+            })
+        };
+        let looked = tokio::task::spawn_blocking(look);
+        Box::pin(async move { looked.await.ok().flatten().unwrap_or(Probed::Unknown) })
+    }
+}
+
+fn id_of(call: &ToolCall) -> Option<MemoryId> {
+    let gone = Gone::deserialize(&call.args).ok()?;
+    MemoryId::read(gone.id.trim())
+}
+
+/// What a person sees of a deletion before it happens: the memory as it is now.
+fn preview(memories: &Memories, call: &ToolCall) -> Previewed {
+    if call.name != FORGET {
+        return Ok(Preview::default());
+    }
+    let Some(memory) = id_of(call).and_then(|id| memories.get(&id)) else {
+        return Err(Outcome::failed(
+            "there is no memory of this id; recall finds them",
+        ));
+    };
+    Ok(Preview {
+        foreseen: Some(json!(memory.entry.line())),
+        text: Some(visible(&memory.entry.line()).into_owned()),
+    })
+}
+
+fn answer(memories: &Memories, call: &ToolCall, context: &CallContext) -> Outcome {
+    let done = match call.name.as_str() {
+        REMEMBER | NOTE_TODAY => keep(memories, call, context),
+        RECALL => recall(memories, call, context),
+        _ => forget(memories, call, context),
+    };
+    done.unwrap_or_else(Outcome::failed)
+}
+
+fn keep(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {
+    let NewText { text, section } =
+        NewText::deserialize(&call.args).map_err(|error| misfit(&error))?;
+    let origin = Origin {
+        id: MemoryId::of_call(context.session.as_str(), context.key.as_str()),
+        turn: Some(context.turn.clone()),
+        is_tainted: context.tainted,
+    };
+    let (Kept { id, was_there }, how) = if call.name == REMEMBER {
+        (memories.remember(&text, section, origin)?, "remembered")
+    } else {
+        (memories.note(&text, origin)?, "noted")
+    };
+    let words = if was_there {
+        "this was there already"
+    } else {
+        how
+    };
+    Ok(Outcome::done(format!("{words}: {id}")).with_data(json!({"memory": id})))
+}
+
+fn recall(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {
+    let query = Query::deserialize(&call.args).map_err(|error| misfit(&error))?;
+    let found = memories.recall(&query.query, query.limit());
+    // The gate has decided by what was there when the call was examined.
+    let outside = context.facts.as_ref().and_then(|facts| facts.outside);
+    if outside.is_none() && found.iter().any(|(memory, _)| memory.entry.is_tainted) {
+        return Err("the memories have just changed; recall again".to_owned());
+    }
+    if found.is_empty() {
+        return Ok(Outcome::done("nothing is remembered of this").with_data(json!({"hits": []})));
+    }
+    let lines: Vec<_> = found.iter().map(|(memory, _)| shown(memory)).collect();
+    let hits = found.iter().map(|(memory, score)| {
+        let id = &memory.entry.id;
+        json!({"id": id, "score": score, "source": memory.source.to_string()})
+    });
+    let data = json!({"hits": hits.collect::<Vec<_>>()});
+    Ok(Outcome::done(lines.join("\n")).with_data(data))
+}
+
+fn forget(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {
+    let Gone { id } = Gone::deserialize(&call.args).map_err(|error| misfit(&error))?;
+    let id = MemoryId::read(id.trim())
+        .ok_or_else(|| format!("{id:?} is no id of a memory; recall shows them"))?;
+    // A person decided about what they saw.
+    let line = memories.get(&id).map(|memory| memory.entry.line());
+    if let (Some(seen), Some(line)) = (&context.approved, line)
+        && *seen != json!(line)
+    {
+        return Err(format!(
+            "{id} has changed since it was shown; nothing was deleted"
+        ));
+    }
+    let memory = memories.forget(&id)?;
+    Ok(forgotten(&id, Some(&memory)))
+}
+
+fn forgotten(id: &MemoryId, memory: Option<&Memory>) -> Outcome {
+    let text = match memory {
+        Some(memory) => format!("deleted: {}", shown(memory)),
+        None => format!("deleted: {id}"),
+    };
+    Outcome::done(text).with_data(json!({"memory": id}))
+}
+
+fn misfit(error: &serde_json::Error) -> String {
+    format!("the arguments do not fit: {error}")
+}
+
+fn shown(memory: &Memory) -> String {
+    let entry = &memory.entry;
+    let mark = if entry.is_tainted {
+        ", after text from outside"
+    } else {
+        ""
+    };
+    format!("- {} [{}; {}{mark}]", entry.text, entry.id, memory.source)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use samovar_core::{Clock, Millis};
+
+    use super::*;
+    use crate::memories::Settings;
+
+    struct Still;
+
+    impl Clock for Still {
+        fn now(&self) -> Millis {
+            Millis(0)
+        }
+    }
+
+    // proves MD-7
+    #[test]
+    fn the_tools_take_at_most_1200_bytes_of_a_request() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let settings = Settings {
+            long_term: dir.path().join("MEMORY.md"),
+            daily: dir.path().join("memory"),
+            window_days: 3,
+            zone: TimeZone::UTC,
+        };
+        let tools = tools(Arc::new(Memories::open(settings, Arc::new(Still))));
+        let specs = tools.specs().into_iter();
+        let shown = specs.map(|spec| {
+            json!({"type": "function", "function": {
+                "name": spec.name, "description": spec.description, "parameters": spec.parameters,
+            }})
+        });
+        let bytes: usize = shown.map(|spec| spec.to_string().len() + 1).sum();
+        assert!(bytes <= 1_200, "{bytes}");
+        let names = tools.specs().into_iter().map(|spec| spec.name.clone());
+        assert_eq!(names.collect::<Vec<_>>(), NAMES);
+    }
+}

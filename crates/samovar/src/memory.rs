@@ -1,0 +1,125 @@
+//! `samovar memory`: what is remembered, seen, changed and deleted by its owner.
+
+use samovar_locale::memory as text;
+use samovar_wire::agent::{FoundMemory, SearchMemoryParams};
+use samovar_wire::api::{RememberedInfo, RememberedList};
+use serde_json::json;
+
+use crate::args::{Common, Memory};
+use crate::client::{Client, segment};
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format, table};
+use crate::reconnecting::Repeat;
+use crate::screen::{beginning, say, visible};
+use crate::sessions::{change, look};
+
+/// Characters of a memory in a list.
+const SHOWN: usize = 88;
+
+/// `samovar memory`.
+pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
+    match command {
+        Memory::List { common } => {
+            let asked = async |client: &Client| client.get::<RememberedList>("/api/memory").await;
+            let list = look(&common, asked).await?;
+            let format = common.machine.format();
+            list.problems.iter().for_each(|why| say(&visible(why)));
+            if list.items.is_empty() && format == Format::Text {
+                say(text::none());
+            }
+            output::list(format, "memory", &list.items, shown)?;
+        }
+        Memory::Search { query, common } => search(query, &common).await?,
+        Memory::Show { id, common } => {
+            let path = path_of(&id);
+            let asked = async |client: &Client| client.get::<RememberedInfo>(&path).await;
+            let found = look(&common, asked).await?;
+            output::one(common.machine.format(), "memory", &found, whole)?;
+        }
+        Memory::Edit {
+            id,
+            text: new,
+            common,
+        } => {
+            let path = path_of(&id);
+            let body = json!({ "text": new });
+            let asked = async |client: &Client| client.put::<RememberedInfo>(&path, &body).await;
+            let edited = change(&common, Repeat::Harmless, asked).await?;
+            output::one(common.machine.format(), "memory", &edited, whole)?;
+        }
+        Memory::Forget { id, common } => {
+            let path = path_of(&id);
+            let asked = async |client: &Client| client.delete(&path).await;
+            change(&common, Repeat::Untaken, asked).await?;
+            let answer = json!({ "id": id, "forgotten": true });
+            output::one(common.machine.format(), "forgotten", &answer, |_| {
+                text::forgotten(&id) + "\n"
+            })?;
+        }
+        Memory::Path { common } => {
+            let asked = async |client: &Client| client.get::<RememberedList>("/api/memory").await;
+            let list = look(&common, asked).await?;
+            let places = [list.long_term_path, list.daily_dir].map(|path| json!({ "path": path }));
+            output::list(common.machine.format(), "path", &places, |places| {
+                let lines = places.iter().filter_map(|it| it["path"].as_str());
+                lines.collect::<Vec<_>>().join("\n") + "\n"
+            })?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Shows what an agent would recall for some words.
+async fn search(query: String, common: &Common) -> Result<(), Failure> {
+    let params = SearchMemoryParams { query, limit: None };
+    let asked = async |client: &Client| {
+        client
+            .agent::<Vec<FoundMemory>>("searchMemory", &params)
+            .await
+    };
+    let found = look(common, asked).await?;
+    let format = common.machine.format();
+    if found.is_empty() && format == Format::Text {
+        say(text::none_found());
+    }
+    output::list(format, "memory", &found, |found| {
+        let rows = found.iter().map(|found| {
+            let what = beginning(&found.text, SHOWN);
+            vec![
+                found.id.clone(),
+                format!("{:.2}", found.score),
+                found.source.clone(),
+                what,
+            ]
+        });
+        table(&rows.collect::<Vec<_>>())
+    })
+}
+
+fn path_of(id: &str) -> String {
+    format!("/api/memory/{}", segment(id))
+}
+
+/// Memories in a table.
+pub(crate) fn shown(items: &[RememberedInfo]) -> String {
+    let rows = items.iter().map(|info| {
+        let mark = if info.tainted { text::tainted() } else { "" };
+        let what = beginning(&info.text, SHOWN);
+        vec![info.id.clone(), info.source.clone(), mark.to_owned(), what]
+    });
+    table(&rows.collect::<Vec<_>>())
+}
+
+/// A memory with all that is known of it.
+fn whole(info: &RememberedInfo) -> String {
+    let date = info.date.as_deref().unwrap_or(text::by_hand());
+    let mut lines = vec![
+        visible(&info.text),
+        text::comes_from(&info.id, &info.source, date),
+    ];
+    lines.extend(info.turn_id.as_ref().map(text::of_turn));
+    if info.tainted {
+        lines.push(text::is_tainted().to_owned());
+    }
+    lines.join("\n") + "\n"
+}

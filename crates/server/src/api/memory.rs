@@ -1,0 +1,222 @@
+//! What is remembered: seen, changed and deleted by its owner (MD-13).
+
+use samovar_core::audit::What;
+use samovar_core::{Code, Error};
+use samovar_locale as locale;
+use samovar_memory::{Memories, Memory, MemoryId, Origin, Section};
+use samovar_wire::agent::{
+    self, DailyNotes, FoundMemory, MAX_FACTS, MemoryState, NoParams, SearchMemoryParams,
+    UpdateMemoryParams, VectorCount,
+};
+use samovar_wire::api::{
+    BASE_PATH, EditRememberedParams, RememberedInfo, RememberedList, RememberedParams,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::audit::decided;
+use super::state::{Call, Endpoint};
+use crate::endpoint::Verb;
+use crate::engine_cell::starting;
+use crate::tokens::Scope;
+
+pub(super) fn routes() -> Vec<Endpoint> {
+    // No other token than the owner's reads or changes the owner's memory.
+    let of_agent = |method: &str| format!("{}/{method}", agent::BASE_PATH);
+    let at = |path: &str| format!("{BASE_PATH}/{path}");
+    vec![
+        Endpoint::answering(
+            &[Verb::Post, Verb::Get],
+            Scope::Admin,
+            of_agent("getMemory"),
+            "Returns the long-term memory and the notes of the last days.",
+            get_memory,
+        ),
+        Endpoint::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            of_agent("updateMemory"),
+            "Adds facts to the long-term memory.",
+            update_memory,
+        ),
+        Endpoint::answering(
+            &[Verb::Post, Verb::Get],
+            Scope::Admin,
+            of_agent("searchMemory"),
+            "Returns the memories that have words of a query, best first.",
+            search_memory,
+        ),
+        Endpoint::answering(
+            &[Verb::Get],
+            Scope::Admin,
+            at("memory"),
+            "Returns all memories, with their ids and where they come from.",
+            list,
+        ),
+        Endpoint::answering(
+            &[Verb::Get],
+            Scope::Admin,
+            at("memory/{id}"),
+            "Returns one memory.",
+            show,
+        ),
+        Endpoint::answering(
+            &[Verb::Put],
+            Scope::Admin,
+            at("memory/{id}"),
+            "Gives a memory another text, and returns it.",
+            edit,
+        ),
+        Endpoint::answering(
+            &[Verb::Delete],
+            Scope::Admin,
+            at("memory/{id}"),
+            "Deletes a memory.",
+            forget,
+        ),
+    ]
+}
+
+async fn get_memory(call: Call, _params: NoParams) -> Result<MemoryState, Error> {
+    on_memories(&call, |memories| {
+        let (long_term, days) = memories.last_days();
+        let daily = days
+            .into_iter()
+            .map(|(date, text)| DailyNotes { date, text });
+        Ok(MemoryState {
+            long_term,
+            daily: daily.collect(),
+            vectors: VectorCount::default(),
+        })
+    })
+    .await
+}
+
+async fn update_memory(call: Call, params: UpdateMemoryParams) -> Result<(), Error> {
+    let UpdateMemoryParams { facts } = params;
+    if facts.len() > MAX_FACTS {
+        return Err(refused("facts", locale::memory::too_many(MAX_FACTS)));
+    }
+    let added = on_memories(&call, move |memories| {
+        let mut added = Vec::new();
+        for fact in facts {
+            let origin = Origin {
+                id: MemoryId::of_call("", &Uuid::now_v7().to_string()),
+                turn: None,
+                is_tainted: false,
+            };
+            let kept = memories.remember(&fact, Section::Facts, origin);
+            let kept = kept.map_err(|why| refused("facts", why))?;
+            if !kept.was_there {
+                added.push(kept.id);
+            }
+        }
+        Ok(added)
+    });
+    for id in added.await? {
+        record(&call, What::MemoryChanged, &id).await?;
+    }
+    Ok(())
+}
+
+async fn search_memory(call: Call, params: SearchMemoryParams) -> Result<Vec<FoundMemory>, Error> {
+    on_memories(&call, move |memories| {
+        let found = memories.recall(&params.query, params.limit()).into_iter();
+        let found = found.map(|(memory, score)| FoundMemory {
+            id: memory.entry.id.to_string(),
+            source: memory.source.to_string(),
+            text: memory.entry.text,
+            score,
+            created_at: memory.entry.date,
+        });
+        Ok(found.collect())
+    })
+    .await
+}
+
+async fn list(call: Call, _params: NoParams) -> Result<RememberedList, Error> {
+    on_memories(&call, |memories| {
+        let settings = memories.settings();
+        Ok(RememberedList {
+            items: memories.all().into_iter().map(info).collect(),
+            long_term_path: settings.long_term.display().to_string(),
+            daily_dir: settings.daily.display().to_string(),
+            problems: memories.problems(),
+        })
+    })
+    .await
+}
+
+async fn show(call: Call, params: RememberedParams) -> Result<RememberedInfo, Error> {
+    let id = read(&params.id)?;
+    let found = on_memories(&call, move |memories| Ok(memories.get(&id))).await?;
+    found.map(info).ok_or_else(|| unknown(&params.id))
+}
+
+async fn edit(call: Call, params: EditRememberedParams) -> Result<RememberedInfo, Error> {
+    let EditRememberedParams { text } = params;
+    let word = call.segment("id").to_owned();
+    let id = read(&word)?;
+    let edited = on_memories(&call, move |memories| {
+        memories.get(&id).ok_or_else(|| unknown(&word))?;
+        memories
+            .edit(&id, &text)
+            .map_err(|why| refused("text", why))
+    });
+    let edited = edited.await?;
+    record(&call, What::MemoryChanged, &edited.entry.id).await?;
+    Ok(info(edited))
+}
+
+async fn forget(call: Call, params: RememberedParams) -> Result<(), Error> {
+    let id = read(&params.id)?;
+    let gone = on_memories(&call, move |memories| {
+        memories.get(&id).ok_or_else(|| unknown(&params.id))?;
+        memories.forget(&id).map_err(|why| refused("id", why))
+    });
+    let gone = gone.await?;
+    record(&call, What::MemoryRemoved, &gone.entry.id).await
+}
+
+/// Does something with the memories, on a thread that may block.
+async fn on_memories<A: Send + 'static>(
+    call: &Call,
+    run: impl FnOnce(&Memories) -> Result<A, Error> + Send + 'static,
+) -> Result<A, Error> {
+    let guide = call.state.guide.get().ok_or_else(starting)?.clone();
+    let done = tokio::task::spawn_blocking(move || run(&guide.memories)).await;
+    done.unwrap_or_else(|error| Err(Error::new(Code::Internal, error.to_string())))
+}
+
+async fn record(call: &Call, what: What, id: &MemoryId) -> Result<(), Error> {
+    let decision = decided(what, &call.by.sender);
+    call.state
+        .record(decision.about(format!("memory {id}")))
+        .await
+}
+
+fn info(memory: Memory) -> RememberedInfo {
+    let source = memory.source.to_string();
+    let entry = memory.entry;
+    RememberedInfo {
+        id: entry.id.to_string(),
+        text: entry.text,
+        source,
+        date: entry.date,
+        turn_id: entry.turn,
+        tainted: entry.is_tainted,
+    }
+}
+
+fn read(word: &str) -> Result<MemoryId, Error> {
+    MemoryId::read(word).ok_or_else(|| unknown(word))
+}
+
+fn unknown(word: &str) -> Error {
+    let why = locale::memory::unknown(locale::quoted(word));
+    Error::new(Code::UnknownMemory, why)
+}
+
+fn refused(parameter: &str, why: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(Code::InvalidParams, why).with_details(json!({ "parameter": parameter }))
+}

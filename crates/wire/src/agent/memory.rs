@@ -1,0 +1,81 @@
+//! What is remembered, as clients see it (MD-13).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::request::Within;
+
+/// Facts of one `updateMemory`, at most.
+pub const MAX_FACTS: usize = 100;
+/// Hits of a search by default, and at most.
+const HITS: u32 = 10;
+const MAX_HITS: u32 = 100;
+
+/// Parameters of `updateMemory`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UpdateMemoryParams {
+    /// Facts to add to the long-term memory, at most 100, each of at most 2 KiB; what it says already is
+    /// not added.
+    pub facts: Vec<String>,
+}
+
+/// Parameters of `searchMemory`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchMemoryParams {
+    /// Words, some of which a memory must have.
+    pub query: String,
+    /// The most hits to return; by default 10.
+    pub limit: Option<Within<1, MAX_HITS>>,
+}
+
+impl SearchMemoryParams {
+    /// The most hits to return.
+    pub fn limit(&self) -> usize {
+        self.limit.map_or(HITS, Within::get) as usize
+    }
+}
+
+/// What is remembered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MemoryState {
+    /// The text of the long-term memory, as its file has it.
+    pub long_term: String,
+    /// The notes of the last days, the oldest first.
+    pub daily: Vec<DailyNotes>,
+    /// The vectors.
+    pub vectors: VectorCount,
+}
+
+/// The notes of a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DailyNotes {
+    /// The day, `2026-11-29`.
+    pub date: String,
+    /// Its notes, a line each.
+    pub text: String,
+}
+
+/// How many vectors there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VectorCount {
+    /// The number; 0, since memories are found by words alone.
+    pub count: u64,
+}
+
+/// A memory that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundMemory {
+    /// Its id.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// What it is worth as a hit: more is better.
+    pub score: f32,
+    /// Where it stands: a section of the long-term memory, or the day of a note.
+    pub source: String,
+    /// The day on which it was written, `2026-11-29`; absent of a line that a hand wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+}

@@ -1,0 +1,57 @@
+//! Single memories, which their owner sees, changes and deletes (MD-13).
+
+use samovar_core::TurnId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All that is remembered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RememberedList {
+    /// The memories: the long-term ones in the order of their file, then the notes by their days.
+    pub items: Vec<RememberedInfo>,
+    /// The file with the long-term memory.
+    pub long_term_path: String,
+    /// The folder with the notes of each day.
+    pub daily_dir: String,
+    /// Why files cannot be read or changed, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// A memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RememberedInfo {
+    /// Its id.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// Where it stands: a section of the long-term memory, or the day of a note.
+    pub source: String,
+    /// The day on which it was written, `2026-11-29`; absent of a line that a hand wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The turn that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// Whether text from outside was in its session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
+}
+
+/// Which memory is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RememberedParams {
+    /// Its id.
+    pub id: String,
+}
+
+/// What a memory is to say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditRememberedParams {
+    /// The new text, on one line of at most 2 KiB.
+    pub text: String,
+}
