@@ -274,16 +274,13 @@ fn furnish(
     let guide = Guide::new(config);
     let (telling, memories) = (guide.clone(), guide.memories.clone());
     config.settings.guide = samovar_engine::Guide::new(move |audience| telling.tell(audience));
-    let changes = WithMemories::new(workspace.changes(), memories.clone());
     let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
-    let toolbox = toolbox.with_changes(changes);
-    let remembering = toolbox.add_built_in(&samovar_memory::tools(memories));
-    remembering.map_err(OpenError::Tools)?;
-    let reading = toolbox.add_built_in(&read_skill(guide.clone()));
-    reading.map_err(OpenError::Tools)?;
+    let toolbox = toolbox.with_changes(WithMemories::new(workspace.changes(), memories.clone()));
+    let of_guide = [samovar_memory::tools(memories), read_skill(guide.clone())];
+    for own in of_guide.iter().chain([&shared.chatting.tools()]) {
+        toolbox.add_built_in(own).map_err(OpenError::Tools)?;
+    }
     shared.api.guide.get_or_init(|| guide);
-    let of_chat = toolbox.add_built_in(&shared.chatting.tools());
-    of_chat.map_err(OpenError::Tools)?;
     let furnished = shared.api.tools.furnish(&toolbox, &config.tools);
     furnished.map_err(OpenError::Tools)?;
     let toolbox = Arc::new(toolbox);
