@@ -63,7 +63,7 @@ struct Reader<F> {
     /// The word so far.
     term: String,
     word: Range<usize>,
-    /// The last character of a run that goes on, its place, and how many were before.
+    /// The last character of an unfinished run, its place, and how many were before.
     run: Option<(char, Range<usize>, usize)>,
 }
 

@@ -37,7 +37,7 @@ impl Section {
     }
 }
 
-/// The entries of a text, each with the section that it stands in.
+/// The entries of a text, each with its section.
 pub(crate) fn entries(text: &str) -> Vec<(Option<Section>, Entry)> {
     let mut section = None;
     let mut entries = Vec::new();

@@ -152,7 +152,7 @@ impl Entry {
 /// A text on one line, fit for an entry, without keys of this process.
 ///
 /// # Errors
-/// Why it is none, in one sentence.
+/// Why it is refused, in one sentence.
 pub(crate) fn one_line(text: &str) -> Result<String, String> {
     let text = &*redact::own().redact(text);
     let is_space = |c: char| c.is_whitespace() || c.is_control();

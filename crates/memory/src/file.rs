@@ -10,7 +10,7 @@ use samovar_sandbox::SmallFiles;
 
 /// Bytes of a file that are read, at most. A longer one is not written.
 pub(crate) const MAX_FILE_BYTES: u64 = 1 << 20;
-/// How often a change is tried again because somebody saved the file meanwhile.
+/// How often a change is tried again because the file was saved meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// What tells one state of a file from another: its last change, and its length.
@@ -21,7 +21,7 @@ type Stamp = Option<(i64, u64)>;
 pub(crate) struct Seen {
     /// `None` before it was looked at.
     stamp: Option<Stamp>,
-    /// Its text; empty if there is none or it cannot be used.
+    /// Its text; empty for a missing file and one that cannot be used.
     pub(crate) text: Arc<str>,
     /// Why it cannot be changed, in one sentence.
     pub(crate) problem: Option<String>,
@@ -141,7 +141,7 @@ impl Place {
         seen: &mut Seen,
         change: impl Fn(&str) -> String,
     ) -> Result<(), String> {
-        // Other servers that write there wait; whoever edits by hand does not.
+        // Other servers that write there wait; an editor does not.
         let _lock = self.lock().map_err(|error| self.said(&error))?;
         for _ in 0..ATTEMPTS {
             self.look(seen);

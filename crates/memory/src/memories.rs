@@ -279,7 +279,7 @@ impl Memories {
     /// goes.
     ///
     /// # Errors
-    /// Why not, in one sentence; there is none of this id, for instance.
+    /// Why not, in one sentence: an unknown id, for instance.
     pub fn forget(&self, id: &MemoryId) -> Result<Memory, String> {
         let mut state = self.look();
         let mut all = state.known.all.iter();

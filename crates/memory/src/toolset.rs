@@ -187,7 +187,7 @@ fn id_of(call: &ToolCall) -> Option<MemoryId> {
     MemoryId::read(gone.id.trim())
 }
 
-/// What a person sees of a deletion before it happens: the memory as it is now.
+/// What a person sees of a deletion before it happens: the memory's present text.
 fn preview(memories: &Memories, call: &ToolCall) -> Previewed {
     if call.name != FORGET {
         return Ok(Preview::default());

@@ -1,4 +1,4 @@
-//! The memory of the folder's store: where it is, whom its tools and texts are for, and that it goes
+//! The memory of the folder's store: where it is, which agents have its tools and texts, and that it goes
 //! with what is taken back.
 
 use std::sync::Arc;

@@ -87,7 +87,7 @@ impl Mailbox {
         Err(Error::new(Code::InvalidParams, why).with_details(details))
     }
 
-    /// Creates the session as a copy, with one commit. It belongs to whoever copies it.
+    /// Creates the session as a copy, with one commit. It belongs to the one who copies it.
     pub(super) async fn begin_as(
         &mut self,
         copy: SessionCopy,

@@ -1,4 +1,4 @@
-//! What agents remember, as far as it is in the data directory: its files are in backups, too.
+//! What agents remember, where that lies in the data directory: backups have its files, too.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
