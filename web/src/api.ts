@@ -89,14 +89,6 @@ export interface TokenInfo {
   createdAt: number
 }
 
-/** A finding of the doctor. */
-export interface Finding {
-  level: string
-  fact: string
-  reason?: string
-  command?: string
-}
-
 /** A refusal, with the sentence that the server gives for it. */
 export class Refusal extends Error {
   readonly status: number
@@ -168,9 +160,6 @@ export const api = {
   me: () => value<Me>("GET", "/api/me"),
   server: () => value<ServerInfo>("GET", "/api/server"),
   models: () => value<Models>("GET", "/api/models?probe=true"),
-  testModel: (name: string) => value<{ ok: boolean; text?: string; error?: string; elapsedMs?: number }>(
-    "POST", "/api/models/test", { name }),
-  doctor: () => value<{ findings: Finding[] }>("GET", "/api/doctor"),
   sessions: (params: { query?: string; limit?: number; offset?: number }) =>
     agent<PaginatedResult<SessionInfo>>("listSessions", params),
   session: (sessionId: string) => agent<SessionInfo>("getSession", { sessionId }),

@@ -1,10 +1,10 @@
-// Settings: models, approvals, how the page looks, what the doctor found, and who is logged in.
+// Settings: models, approvals, how the page looks, and who is logged in.
 
 import type { ComponentChildren } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { asked, logout, setSession } from "./actions.ts"
 import { api } from "./api.ts"
-import type { Finding, Provider, RuleInfo, TokenInfo } from "./api.ts"
+import type { Provider, RuleInfo, TokenInfo } from "./api.ts"
 import { mayUse } from "./approvals.tsx"
 import { levelWord } from "./status.tsx"
 import { attempt, set, state } from "./store.ts"
@@ -12,7 +12,7 @@ import { themeNow, setTheme } from "./theme.ts"
 import type { Theme } from "./theme.ts"
 import { toolTitle } from "./tool.tsx"
 import { Panel } from "./ui.tsx"
-import { ago, span, t, visible } from "./words.ts"
+import { ago, t, visible } from "./words.ts"
 
 export function Settings() {
   const isOwner = state.me?.scope === "admin" || state.me?.scope === "owner"
@@ -22,11 +22,11 @@ export function Settings() {
       <Models />
       <Approvals />
       <Rules canRevoke={isOwner} />
-      {isOwner && <Doctor />}
       {isOwner && <Tokens />}
       <Section title={t("settings_login")}>
         <p>{t("settings_me", { name: visible(state.me?.name ?? ""), scope: state.me?.scope ?? "" })}</p>
         <p class="note">{t("settings_server", { version: state.server?.version ?? "", folder: visible(state.server?.workspace ?? "") })}</p>
+        {isOwner && <p class="note">{t("settings_doctor_command")}</p>}
         <p class="note"><a href="/ui/licences.txt" target="_blank" rel="noopener">{t("settings_licences")}</a></p>
         <button type="button" class="danger" onClick={() => void logout()}>{t("logout")}</button>
       </Section>
@@ -98,13 +98,6 @@ function fullName(provider: Provider, name: string): string {
 }
 
 function ModelOf({ name, now }: { name: string; now: string | undefined }) {
-  const [said, setSaid] = useState("")
-  const test = async () => {
-    setSaid(t("model_testing"))
-    const result = await asked(() => api.testModel(name), t("model_test_lacking"))
-    if (typeof result === "string") return setSaid(result)
-    setSaid(result.ok ? t("model_works", { took: span(result.elapsedMs ?? 0) }) : (result.error ?? t("model_fails")))
-  }
   const isNow = now === name || now === name.split("/").slice(1).join("/")
   return (
     <li>
@@ -112,9 +105,7 @@ function ModelOf({ name, now }: { name: string; now: string | undefined }) {
       <span class="buttons">
         {mayUse() && <button type="button" disabled={isNow} onClick={() => void setSession({ model: name })}>
           {isNow ? t("model_chosen") : t("model_choose")}</button>}
-        <button type="button" onClick={() => void test()}>{t("model_test")}</button>
       </span>
-      {said !== "" && <p class="note" role="status">{visible(said)}</p>}
     </li>
   )
 }
@@ -156,23 +147,6 @@ function Listed<T>({ items, none, children }: { items: T[] | string | undefined;
   if (items === undefined) return <p class="note">{t("loading")}</p>
   if (typeof items === "string") return <p class="note" role="alert">{visible(items)}</p>
   return items.length === 0 ? <p class="note">{none}</p> : <ul class="listed">{items.map(children)}</ul>
-}
-
-function Doctor() {
-  const [found, setFound] = useState<Finding[] | string>()
-  useEffect(() => void asked(async () => (await api.doctor()).findings, t("settings_doctor_command")).then(setFound), [])
-  return (
-    <Section title={t("settings_doctor")}>
-      <Listed items={found} none={t("settings_doctor_well")}>
-        {(one) => (
-          <li key={one.fact} class={`finding is-${one.level}`}>
-            <span>{visible(one.fact)}{one.reason && <span class="note"> {visible(one.reason)}</span>}</span>
-            {one.command && <code>{visible(one.command)}</code>}
-          </li>
-        )}
-      </Listed>
-    </Section>
-  )
 }
 
 function Tokens() {
