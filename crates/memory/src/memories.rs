@@ -269,9 +269,7 @@ impl Memories {
             turn,
             is_tainted,
         };
-        failpoint!("memory.write.before");
-        write(self, state, &entry)?;
-        failpoint!("memory.write.after");
+        written(|| write(self, state, &entry))?;
         Ok(kept(false))
     }
 
@@ -321,11 +319,8 @@ impl Memories {
             ..memory.entry
         };
         let line = entry.line();
-        failpoint!("memory.write.before");
-        self.change(&mut state, &memory.source, |text| {
-            document::replaced(text, id, &entry)
-        })?;
-        failpoint!("memory.write.after");
+        let change = |text: &str| document::replaced(text, id, &entry);
+        written(|| self.change(&mut state, &memory.source, change))?;
         let new = Entry::read(&line).unwrap_or(entry);
         Ok(Memory {
             entry: new,
@@ -504,6 +499,14 @@ impl Memories {
 fn forgotten(state: &State) -> HashSet<MemoryId> {
     let lines = state.forgotten.text.lines();
     lines.filter_map(MemoryId::read).collect()
+}
+
+/// Makes a change, between the two points at which a kill is tried.
+fn written(write: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    failpoint!("memory.write.before");
+    write()?;
+    failpoint!("memory.write.after");
+    Ok(())
 }
 
 fn is_forgotten(state: &State, id: &MemoryId) -> bool {

@@ -7,6 +7,7 @@ mod audit;
 mod budget;
 mod chat_global;
 mod dirs;
+mod memory;
 mod models;
 mod relay;
 mod search;
@@ -32,6 +33,7 @@ pub(crate) use self::audit::Audit;
 pub(crate) use self::budget::BudgetArgs;
 pub(crate) use self::chat_global::ChatGlobal;
 pub(crate) use self::dirs::{DirArgs, WALK};
+pub(crate) use self::memory::Memory;
 pub(crate) use self::models::{Models, TestModel};
 pub(crate) use self::relay::{Demo, Join, Logs, Relay};
 pub(crate) use self::search::SearchSessions;
@@ -330,51 +332,6 @@ pub(crate) enum Skills {
         common: Common,
     },
     #[command(about = help::skills_path())]
-    Path {
-        #[command(flatten)]
-        common: Common,
-    },
-}
-
-/// `samovar memory`.
-#[derive(Subcommand)]
-pub(crate) enum Memory {
-    #[command(about = help::memory_list(), alias = "ls")]
-    List {
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::memory_search())]
-    Search {
-        #[arg(help = help::memory_query())]
-        query: String,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::memory_show())]
-    Show {
-        #[arg(help = help::memory_id())]
-        id: String,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::memory_edit())]
-    Edit {
-        #[arg(help = help::memory_id())]
-        id: String,
-        #[arg(help = help::memory_text())]
-        text: String,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::memory_forget(), alias = "rm")]
-    Forget {
-        #[arg(help = help::memory_id())]
-        id: String,
-        #[command(flatten)]
-        common: Common,
-    },
-    #[command(about = help::memory_path())]
     Path {
         #[command(flatten)]
         common: Common,

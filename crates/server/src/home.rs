@@ -222,8 +222,7 @@ impl Opening {
         };
         #[cfg(feature = "plant")]
         let ports = (config.planted)(ports);
-        let engine = Engine::start(ports, config.settings).await;
-        let engine = match engine {
+        let engine = match Engine::start(ports, config.settings).await {
             Ok(engine) => engine,
             Err(source) => {
                 stores.close().await;

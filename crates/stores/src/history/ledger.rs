@@ -246,11 +246,11 @@ impl Ledger {
                 agent,
             } => {
                 self.put(connection, seq, message, turn.as_ref(), agent)
-                    .await
+                    .await?;
             }
             Change::Move { message, turn, at } => {
                 self.seen(*at);
-                self.shift(connection, seq, message, turn.as_ref()).await
+                self.shift(connection, seq, message, turn.as_ref()).await?;
             }
             Change::TurnStarted {
                 turn,
@@ -267,14 +267,12 @@ impl Ledger {
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);
                 }
-                Ok(())
             }
             Change::Spent { usage, context } => {
                 self.row.usage = self.row.usage.plus(*usage);
                 if let Some(context) = context {
                     self.row.context = Some(json(context)?);
                 }
-                Ok(())
             }
             Change::TurnFinished {
                 turn,
@@ -293,18 +291,17 @@ impl Ledger {
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);
                 }
-                Ok(())
             }
             Change::Forget { turns, at } => {
                 self.seen(*at);
                 let gone = self.turns.forget(connection, turns).await?;
                 self.row.message_count = self.row.message_count.saturating_sub(gone);
                 self.is_preview_stale = true;
-                Ok(())
             }
             // These concern the row itself.
-            Change::Open { .. } | Change::Set { .. } | Change::Close => Ok(()),
+            Change::Open { .. } | Change::Set { .. } | Change::Close => {}
         }
+        Ok(())
     }
 
     async fn put(
