@@ -6,6 +6,10 @@ use samovar_locale as locale;
 use samovar_wire::api::{BASE_PATH, ContextInfo, ContextLayer, ContextMessages, ContextParams};
 
 use super::state::{Call, Endpoint};
+use crate::tokens::Scope;
+
+/// The layers of the owner's memory, which no other token reads (MD-11).
+const OF_MEMORY: [&str; 3] = ["memory", "events", "today"];
 
 pub(super) fn routes() -> Vec<Endpoint> {
     vec![Endpoint::showing(
@@ -19,7 +23,12 @@ async fn context(call: Call, params: ContextParams) -> Result<ContextInfo, Error
     let engine = call.engine().await?;
     let told = engine.told(&params.id, params.turn).await?;
     let nothing = || Error::new(Code::UnknownTurn, locale::context::none());
-    told.map(info).ok_or_else(nothing)
+    let mut told = told.map(info).ok_or_else(nothing)?;
+    if !call.by.scope.covers(Scope::Admin) {
+        told.layers
+            .retain(|layer| !OF_MEMORY.contains(&layer.name.as_str()));
+    }
+    Ok(told)
 }
 
 fn info(told: ToldPrompt) -> ContextInfo {

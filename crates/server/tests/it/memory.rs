@@ -139,6 +139,13 @@ async fn a_session_that_another_token_began_has_no_memory() {
     assert!(!system(&app, prompts - 1).contains("likes tea"));
     app.turn(&own, "hello").await;
     assert!(system(&app, prompts).contains("likes tea"));
+
+    push(&app, [say("done")]);
+    app.turn(&own, "again").await;
+    let path = format!("/api/sessions/{own}/context");
+    let shows = |context: &Value| context.to_string().contains("likes tea. [");
+    assert!(shows(&app.get(&path).await.body));
+    assert!(!shows(&guest.get(&path).await.body));
 }
 
 // proves TL-4, TL-10
