@@ -93,11 +93,9 @@ export function Plain({ text, class: name }: { text: string; class?: string }) {
 /** A unified diff, or any other text. */
 export function Diff({ text }: { text: string }) {
   const lines = visible(text).split("\n")
-  const shown = lines.slice(0, 400)
   return (
     <pre class="diff" tabindex={0} aria-label={t("diff_label")}>
-      {shown.map((line) => <span class={kindOf(line)}>{`${line}\n`}</span>)}
-      {lines.length > shown.length && <span class="note">{t("lines_more", { count: lines.length - shown.length })}</span>}
+      {lines.map((line) => <span class={kindOf(line)}>{`${line}\n`}</span>)}
     </pre>
   )
 }
