@@ -4,6 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use std::collections::HashSet;
+
 use crate::entry::{Entry, MemoryId};
 
 samovar_core::words! {
@@ -37,15 +39,28 @@ impl Section {
     }
 }
 
+/// Reads the lines of a text. A line that was copied with its id is one of a hand, so that each id names
+/// one line.
+#[derive(Default)]
+struct Lines(HashSet<MemoryId>);
+
+impl Lines {
+    fn read(&mut self, line: &str) -> Option<Entry> {
+        let entry = Entry::read(line.trim_end())?;
+        let is_new = !entry.id.is_kept() || self.0.insert(entry.id.clone());
+        Some(if is_new { entry } else { entry.by_hand() })
+    }
+}
+
 /// The entries of a text, each with its section.
 pub(crate) fn entries(text: &str) -> Vec<(Option<Section>, Entry)> {
     let mut section = None;
-    let mut entries = Vec::new();
+    let (mut entries, mut lines) = (Vec::new(), Lines::default());
     for line in text.lines() {
         if line.starts_with('#') {
             section = Section::begun_by(line);
         }
-        entries.extend(Entry::read(line).map(|entry| (section, entry)));
+        entries.extend(lines.read(line).map(|entry| (section, entry)));
     }
     entries
 }
@@ -88,18 +103,37 @@ pub(crate) fn with(text: &str, section: Option<Section>, entry: &Entry) -> Strin
 
 /// The text without the lines of some entries.
 pub(crate) fn without(text: &str, is_gone: impl Fn(&Entry) -> bool) -> String {
-    let is_left = |line: &&str| !Entry::read(line.trim_end()).is_some_and(|entry| is_gone(&entry));
-    text.split_inclusive('\n').filter(is_left).collect()
+    changed(text, |entry| (!is_gone(entry)).then(|| entry.line()))
 }
 
 /// The text with another line for the entry of an id.
 pub(crate) fn replaced(text: &str, id: &MemoryId, new: &Entry) -> String {
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        let is_it = Entry::read(line).is_some_and(|entry| entry.id == *id);
-        lines.push(if is_it { new.line() } else { line.to_owned() });
+    changed(text, |entry| {
+        let is_it = entry.id == *id;
+        Some(if is_it { new.line() } else { entry.line() })
+    })
+}
+
+/// The text with what becomes of each entry's line. Other lines stay, and so do the ends of all. A copied
+/// line loses the id that is another's: it would go with that.
+fn changed(text: &str, line_of: impl Fn(&Entry) -> Option<String>) -> String {
+    let (mut new, mut lines) = (String::with_capacity(text.len()), Lines::default());
+    for line in text.split_inclusive('\n') {
+        let own = Entry::read(line.trim_end());
+        let Some((own, entry)) = own.zip(lines.read(line)) else {
+            new.push_str(line);
+            continue;
+        };
+        match line_of(&entry) {
+            Some(same) if own == entry && same == entry.line() => new.push_str(line),
+            Some(other) => {
+                new.push_str(&other);
+                new.push_str(&line[line.trim_end().len()..]);
+            }
+            None => {}
+        }
     }
-    lines.join("\n") + "\n"
+    new
 }
 
 #[cfg(test)]
@@ -150,7 +184,33 @@ mod tests {
         let gone = without(text, |entry| entry.id == tea);
         assert_eq!(gone, "# Facts\r\n- coffee\nprose\n- milk");
         let other = replaced("- tea\n- milk", &tea, &entry("water"));
-        assert_eq!(other, "- water\n- milk\n");
+        assert_eq!(other, "- water\n- milk");
+        let crlf = replaced("- tea\r\n- milk\r\n", &tea, &entry("water"));
+        assert_eq!(crlf, "- water\r\n- milk\r\n");
+    }
+
+    // proves MD-13
+    #[test]
+    fn a_line_that_was_copied_with_its_id_is_another_memory() {
+        let mark = "<!-- maaaaaaaaaa 2026-11-29 -->";
+        let text = format!("- one {mark}\n- two {mark}\n");
+        let all: Vec<_> = entries(&text).into_iter().map(|(_, entry)| entry).collect();
+        let id = all[0].id.clone();
+        assert_ne!(all[1].id, id);
+        assert_eq!(without(&text, |entry| entry.id == id), "- two\n");
+        let new = Entry {
+            text: "three".to_owned(),
+            ..all[0].clone()
+        };
+        assert_eq!(
+            replaced(&text, &id, &new),
+            format!("- three {mark}\n- two\n")
+        );
+        let second = all[1].id.clone();
+        assert_eq!(
+            without(&text, |entry| entry.id == second),
+            format!("- one {mark}\n")
+        );
     }
 
     #[test]

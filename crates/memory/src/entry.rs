@@ -27,9 +27,9 @@ impl MemoryId {
         Self::hashed('m', &format!("{session}\n{call}"))
     }
 
-    /// The id of a line without one.
+    /// The id of a line without one: lines that say the same have the same.
     fn of_words(text: &str) -> Self {
-        Self::hashed('h', &words(text))
+        Self::hashed('h', &plain(text))
     }
 
     fn hashed(kind: char, text: &str) -> Self {
@@ -143,9 +143,19 @@ impl Entry {
         line
     }
 
-    /// Whether it says the same as a text, but for case, accents and punctuation.
+    /// Whether it says the same as a text, but for case, spaces and the sign at its end.
     pub(crate) fn says(&self, text: &str) -> bool {
-        words(&self.text) == words(text)
+        plain(&self.text) == plain(text)
+    }
+
+    /// It as a line that was written by hand.
+    pub(crate) fn by_hand(self) -> Self {
+        Self {
+            id: MemoryId::of_words(&self.text),
+            date: None,
+            turn: None,
+            ..self
+        }
     }
 }
 
@@ -172,6 +182,16 @@ pub(crate) fn one_line(text: &str) -> Result<String, String> {
         return Err("there is nothing to remember in this text".to_owned());
     }
     Ok(line)
+}
+
+/// A text without what does not change its meaning: case, spaces, and `.` or `!` at its end.
+fn plain(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words
+        .join(" ")
+        .to_lowercase()
+        .trim_end_matches(['.', '!'])
+        .to_owned()
 }
 
 /// The words of a text, without case, accents and punctuation.
@@ -234,6 +254,26 @@ mod tests {
         }
         let foreign = Entry::read("- tea <!-- note -->").unwrap();
         assert_eq!(foreign.text, "tea <!-- note -->");
+    }
+
+    // proves MD-9
+    #[test]
+    fn texts_that_differ_in_a_sign_are_different_facts() {
+        for (one, other) in [
+            ("I use C++", "I use C#"),
+            ("1.5 million", "1,5 million"),
+            ("the offset is -5", "the offset is +5"),
+            ("/etc/foo_bar", "/etc/foo.bar"),
+            (
+                &format!("{}one", "a".repeat(70)),
+                &format!("{}two", "a".repeat(70)),
+            ),
+        ] {
+            assert!(!entry(one, false).says(other), "{one}");
+            let ids = [one, other].map(|text| Entry::read(&format!("- {text}")).unwrap().id);
+            assert_ne!(ids[0], ids[1], "{one}");
+        }
+        assert!(entry("The person likes tea.", false).says("the person  likes TEA"));
     }
 
     #[test]
