@@ -141,10 +141,10 @@ async function reallyRemove(id: string) {
   changed()
 }
 
-/** The refusals of a decision that somebody else made, or that nobody can make any more. */
+/** The refusals of a decision that another client made, or that no client can make any more. */
 const OVER = ["approval_decided", "unknown_approval"]
 
-/** Decides about a call; where somebody was faster, says so. */
+/** Decides about a call; where another client was faster, says so. */
 export async function decide(approval: ApprovalInfo, decision: Decision, words?: string) {
   try {
     await api.decide(approval.id, decision, words)

@@ -103,7 +103,7 @@ function Starting() {
   )
 }
 
-/** Nobody is logged in. */
+/** The browser is not logged in. */
 function Out() {
   return (
     <main class="middle whole">
@@ -117,6 +117,12 @@ function Out() {
 }
 
 /** A fault of the page itself is a sentence and one action, never a blank page. */
+/** What was shown may be what failed, so it leaves the address. */
+function leaveAndReload() {
+  history.replaceState(null, "", location.pathname)
+  location.reload()
+}
+
 export class Boundary extends Component<{ children: ComponentChildren }, { why: string }> {
   override state = { why: "" }
   override componentDidCatch(error: unknown) {
@@ -130,7 +136,7 @@ export class Boundary extends Component<{ children: ComponentChildren }, { why: 
         <h1>{t("fault_title")}</h1>
         <p role="alert">{t("fault_note")}</p>
         <p class="note">{visible(this.state.why)}</p>
-        <button type="button" class="primary" onClick={() => location.reload()}>{t("reload")}</button>
+        <button type="button" class="primary" onClick={leaveAndReload}>{t("reload")}</button>
       </main>
     )
   }

@@ -24,7 +24,7 @@ export async function start(code = codeOfAddress()) {
     state.me = await api.me()
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === LOST) return retryStart(code)
-    return out(code !== "" ? t("login_used") : t("login_none"))
+    return out(code !== "" ? error.message : t("login_none"))
   }
   state.phase = "ready"
   state.current = sessionOfAddress()
@@ -43,12 +43,21 @@ function retryStart(code: string) {
 function codeOfAddress(): string {
   const code = /^#login=(.+)$/.exec(location.hash)?.[1] ?? ""
   if (code !== "") history.replaceState(null, "", location.pathname)
-  return decodeURIComponent(code)
+  return decoded(code)
 }
 
 export function sessionOfAddress(): string | undefined {
   const match = /^#\/s\/(.+)$/.exec(location.hash)
-  return match?.[1] === undefined ? undefined : decodeURIComponent(match[1])
+  return match?.[1] === undefined ? undefined : decoded(match[1])
+}
+
+/** A part of the address, which people may have changed. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 async function loadServer() {

@@ -67,7 +67,8 @@ export function parse(text: string, before?: Parsed): Parsed {
   const goesOn = before !== undefined && before.stable > 0 && text.startsWith(before.text.slice(0, before.stable))
   const from = goesOn ? before.stable : 0
   const blocks = goesOn ? before.blocks.slice(0, -1) : []
-  const tokens = marked.lexer(text.slice(from))
+  const tokens = lexed(text.slice(from))
+  if (!tokens) return { text, blocks: [...blocks, plain(text.slice(from))], stable: from }
   const last = tokens.findLastIndex(({ type }) => type !== "space")
   let stable = from
   for (const [at, token] of tokens.entries()) {
@@ -78,7 +79,28 @@ export function parse(text: string, before?: Parsed): Parsed {
   return { text, blocks, stable }
 }
 
+/** Lines and runs of spaces that are longer than people write: the parser takes quadratic time on them. */
+const ODD = /[^\n]{20000}|[^\S\n]{1000}/
+
+/** The tokens of a text; nothing if it is made to be slow, or nested deeper than there is stack. */
+function lexed(text: string): TokensList | undefined {
+  if (ODD.test(text)) return undefined
+  try {
+    return marked.lexer(text)
+  } catch {
+    return undefined
+  }
+}
+
+function plain(text: string): string {
+  return `<p class="plain">${escape(text)}</p>`
+}
+
 function html(token: Token, { links }: TokensList): string {
   const one = Object.assign([token], { links }) as TokensList
-  return DOMPurify.sanitize(marked.parser(one), { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES })
+  try {
+    return DOMPurify.sanitize(marked.parser(one), { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES })
+  } catch {
+    return plain(token.raw)
+  }
 }

@@ -53,11 +53,11 @@ export function dollars(usd: number): string {
   return `$${usd < 0.01 ? usd.toFixed(4) : usd.toFixed(2)}`
 }
 
-// Controls but for tabs and line ends, what changes the direction of text, and what has no width.
+// Controls but for tabs and line ends, what changes the direction of text, and what shows nothing.
 // eslint-disable-next-line no-control-regex
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u2800\u3164]|\p{Default_Ignorable_Code_Point}|\p{Bidi_Control}/gu
 
 /** The text with every hidden character spelled out, so that it reads as it is. */
 export function visible(text: string): string {
-  return text.replace(HIDDEN, (sign) => `\\u{${sign.charCodeAt(0).toString(16)}}`)
+  return text.replace(HIDDEN, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
 }

@@ -119,7 +119,7 @@ export class Server {
   }
 }
 
-/** A browser; each of its windows is somebody's own unless it shares a context. */
+/** A browser; each of its windows is a person's own unless it shares a context. */
 export class Browser {
   static async start() {
     const browser = new Browser()

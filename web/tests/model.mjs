@@ -33,6 +33,8 @@ const answer = async (q, r) => {
   if (/markdown/.test(said)) { await text('## What there is\n\nA paragraph with **bold**, *italic*, `code` and [a link](https://example.com).\n\n1. First\n2. Second\n   - inside\n\n> A quotation.\n\n```rust\nfn main() {\n    println!("tea");\n}\n```\n\n| kind | price |\n|---|---:|\n| green | 3 |\n| black | 2 |\n'); return end('stop') }
   if (/table/.test(said)) { await text('| n | square |\n|--|--|\n' + Array.from({ length: 1000 }, (_, i) => `| ${i} | ${i * i} |`).join('\n')); return end('stop') }
   if (/long/.test(said)) { await text('A long text. '.repeat(8000)); return end('stop') }
+  if (/nested/.test(said)) { await text(`${'>'.repeat(2000)} deep down`); return end('stop') }
+  if (/spaces/.test(said)) { await text(`a${' '.repeat(100_000)}far away`); return end('stop') }
   if (/endless/.test(said)) { await text('```rust\n' + 'let x = 1;\n'.repeat(9000)); return end('stop') }
   await text(done ? 'That is done: **the result** is above.' : 'Hello, I am the scripted model. Here is a list:\n\n- one\n- two\n\nAnd `code`.', 5)
   end('stop')

@@ -106,7 +106,7 @@ test("messages queue and steer while an answer is written, and keep their order"
 test("an agent in the background is in the tree, and what it said is the same after a reload", () =>
   windowOf(scripted, async (page) => {
     await say(page, "work in the background")
-    await page.locator(".node", { hasText: "in the background" }).waitFor()
+    await page.locator(".node-tag", { hasText: "in the background" }).waitFor()
     await page.locator(".system-note").waitFor()
     await answered(page, 2)
     await until("all is over", async () => (await page.locator(".node-stop").count()) === 0)
@@ -207,6 +207,18 @@ test("a text of 100 kB, a table of a thousand rows and code without an end stay 
     await page.locator(".thread").evaluate((thread) => thread.scrollTo(0, 0))
     await page.fill("#composer", "still here")
     assert.ok(Date.now() - begun < 2_000, `${Date.now() - begun} ms`)
+  }))
+
+// proves FC-6, FC-8
+test("a text that Markdown takes too long or too deep for is shown as it is", () =>
+  windowOf(scripted, async (page) => {
+    for (const [at, [what, end]] of [["nested", "deep down"], ["spaces", "far away"]].entries()) {
+      await say(page, what)
+      await answered(page, at + 1)
+      await page.locator(".answer", { hasText: end }).waitFor()
+    }
+    await page.reload()
+    await page.locator(".answer", { hasText: "deep down" }).waitFor()
   }))
 
 // proves FC-6

@@ -112,7 +112,7 @@ test("every sentence of the code is in the catalogue, and every one of the catal
 })
 
 // proves FC-8
-test("no sentence stands in the code itself", () => {
+test("no sentence is in the code itself", () => {
   for (const name of readdirSync(join(here, "../src")).filter((one) => one.endsWith(".tsx"))) {
     const source = readFileSync(join(here, "../src", name), "utf8")
     const found = [...source.matchAll(/>\s*([A-Z][a-z]+ [a-z][^<{}`]*)</g)].map(([, text]) => text)
