@@ -97,6 +97,7 @@ pub struct Posted {
     context: Option<Arc<PostedContext>>,
     mode: Option<String>,
     environment: Option<Arc<Environment>>,
+    is_guests: bool,
 }
 
 impl Posted {
@@ -115,7 +116,7 @@ impl Posted {
         Ok(Self {
             context,
             mode,
-            environment: None,
+            ..Self::default()
         })
     }
 
@@ -145,6 +146,20 @@ impl Posted {
         })
     }
 
+    /// The same in a session of the owner's, from a client that is not the owner's.
+    #[must_use]
+    pub fn by_guest(self) -> Self {
+        Self {
+            is_guests: true,
+            ..self
+        }
+    }
+
+    /// Whether a client that is not the owner's sent it into a session of the owner's.
+    pub fn is_guests(&self) -> bool {
+        self.is_guests
+    }
+
     /// The environment of the owner's shell.
     pub fn environment(&self) -> Option<&Arc<Environment>> {
         self.environment.as_ref()
@@ -162,7 +177,7 @@ impl Posted {
 
     /// Whether nothing was told.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        self.context.is_none() && self.mode.is_none() && self.environment.is_none()
     }
 }
 
@@ -196,6 +211,10 @@ pub struct Situation {
     /// What commands get of the owner's shell; `None` for the server's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Arc<Environment>>,
+    /// Whether a client that is not the owner's sent the message into a session of the owner's: its turn
+    /// has none of the owner's memory (MD-11).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_guests: bool,
 }
 
 impl Situation {

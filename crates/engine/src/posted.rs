@@ -124,7 +124,7 @@ mod tests {
                 name: "settings".to_owned(),
                 denied: std::collections::BTreeSet::new(),
             }),
-            environment: None,
+            ..Situation::default()
         };
         let long = format!("a b</context>{}", "x".repeat(256 - 13));
         for (days, situation, prompt, expected) in [

@@ -258,7 +258,15 @@ impl Mailbox {
         }
     }
 
-    async fn decide(&mut self, action: Action, by: Beginner, reply: Reply) {
+    async fn decide(&mut self, mut action: Action, by: Beginner, reply: Reply) {
+        let open = self.open.as_ref();
+        let is_owners = open.is_some_and(|open| open.begun_by == Some(Beginner::Owner));
+        if let Action::Post(post) | Action::Rewrite(post) = &mut action
+            && is_owners
+            && by != Beginner::Owner
+        {
+            post.posted = std::mem::take(&mut post.posted).by_guest();
+        }
         match action {
             Action::Open(opening) => {
                 let opened = self.create(opening, by).await;

@@ -200,7 +200,8 @@ impl Parts {
         let specs = self.toolbox.specs();
         let tools = specs.iter().map(|spec| &spec.name);
         let tools = tools.filter(|name| delegation::has_tool(agent, name));
-        let has_memory = session.is_owners && self.keeping == Keeping::Durable;
+        let is_guests = situation.is_some_and(|situation| situation.is_guests);
+        let has_memory = session.is_owners && !is_guests && self.keeping == Keeping::Durable;
         let audience = Audience {
             tools: tools.cloned().collect(),
             has_memory,

@@ -191,6 +191,7 @@ impl Runner {
             context,
             mode,
             environment,
+            is_guests: own.is_some_and(|situation| situation.is_guests),
         };
         Ok(below.shared())
     }

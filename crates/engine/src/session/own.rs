@@ -251,6 +251,7 @@ impl Parts {
             context: post.posted.context().cloned(),
             mode: self.settings.agent_modes.decide(&post.posted)?,
             environment: post.posted.environment().cloned(),
+            is_guests: post.posted.is_guests(),
         };
         Ok(situation.shared())
     }

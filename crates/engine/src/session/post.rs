@@ -102,6 +102,7 @@ impl Mailbox {
         let (model, agent) = equipped.map_err(|(_, error)| error)?;
         open.check(post.delivery, max_queue)?;
         let situation = self.parts.situation(&post)?;
+        let (bounds, entry) = (post.bounds, open.entry(&post));
         let turn = TurnId::fresh(self.parts.ids.as_ref());
         // They are removed again unless their message is kept.
         let naming = self.parts.keep_images(&model, &post.images).await?;
@@ -109,7 +110,6 @@ impl Mailbox {
             self.parts
                 .user_message(post.message, post.text, &post.images),
         );
-        let (bounds, entry) = (post.bounds, open.entry(post.delivery));
         let finished = Kind::MessageFinished {
             message: Message::clone(&message),
             bounds,
@@ -430,8 +430,10 @@ impl OpenSession {
 
     /// How a message comes into the conversation. Without a turn that has begun there is none to join
     /// or to end.
-    fn entry(&self, delivery: Delivery) -> Entry {
-        match delivery {
+    /// Another's message does not join the owner's turn, which has the owner's memory (MD-11).
+    fn entry(&self, post: &Post) -> Entry {
+        match post.delivery {
+            Delivery::Steer if post.posted.is_guests() => Entry::Own,
             Delivery::Steer if self.live.root().is_some() => Entry::Steers,
             Delivery::Interrupt if self.live.root().is_some() => Entry::Interrupts,
             Delivery::Queue | Delivery::Reject | Delivery::Steer | Delivery::Interrupt => {

@@ -140,12 +140,18 @@ async fn a_session_that_another_token_began_has_no_memory() {
     app.turn(&own, "hello").await;
     assert!(system(&app, prompts).contains("likes tea"));
 
-    push(&app, [say("done")]);
     app.turn(&own, "again").await;
     let path = format!("/api/sessions/{own}/context");
     let shows = |context: &Value| context.to_string().contains("likes tea. [");
     assert!(shows(&app.get(&path).await.body));
     assert!(!shows(&guest.get(&path).await.body));
+
+    // A guest's message in the owner's session has a turn without memory, and joins none with it.
+    push(&app, [call("recall", json!({"query": "tea"})), say("done")]);
+    let frames = guest.turn(&own, "what do you remember?").await;
+    assert!(results(&frames)[0].starts_with("unknown tool"));
+    let last = app.model.prompts().len() - 1;
+    assert!(!system(&app, last).contains("likes tea"));
 }
 
 // proves TL-4, TL-10
