@@ -119,7 +119,7 @@ impl TryFrom<String> for Beginner {
             Some(name) => Ok(Self::Token(name.to_owned())),
             None if word == OWNER => Ok(Self::Owner),
             None if word == PROGRAM => Ok(Self::Program),
-            None => Err(format!("nobody who begins sessions: {word:?}")),
+            None => Err(format!("no kind of client begins sessions: {word:?}")),
         }
     }
 }

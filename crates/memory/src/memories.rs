@@ -142,7 +142,7 @@ impl Memories {
         };
         let mut state = memories.look();
         if let Err(why) = memories.remove_forgotten(&mut state) {
-            tracing::warn!(%why, "a deleted memory still stands in its file; it is not used");
+            tracing::warn!(%why, "the line of a deleted memory is still in its file; it is not used");
         }
         drop(state);
         memories
