@@ -1,15 +1,19 @@
 //! A file with memories: read again when it has changed, and changed only as it was last read.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use samovar_sandbox::SmallFiles;
 
 /// Bytes of a file that are read, at most. A longer one is not written.
 pub(crate) const MAX_FILE_BYTES: u64 = 1 << 20;
+/// How often the lock of a folder is tried, and how long between.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// How often a change is tried again because the file was saved meanwhile.
 const ATTEMPTS: usize = 5;
 
@@ -55,11 +59,18 @@ impl Place {
         made.map_err(|error| format!("{}: {error}", self.folder.display()))
     }
 
-    /// Locks its folder, until the file is dropped.
+    /// Locks its folder, until the file is dropped. A program that holds it for longer than two seconds
+    /// is not waited for.
     fn lock(&self) -> io::Result<File> {
         let folder = File::open(&self.folder)?;
-        folder.lock()?;
-        Ok(folder)
+        for _ in 0..LOCK_TRIES {
+            match folder.try_lock() {
+                Ok(()) => return Ok(folder),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Err(io::Error::other("another program holds its folder"))
     }
 
     fn said(&self, error: &io::Error) -> String {

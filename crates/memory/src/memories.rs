@@ -203,16 +203,28 @@ impl Memories {
             });
         }
         let place = self.long_term();
-        self.add(&mut state, &text, origin, |memories, state, entry| {
+        let kept = self.add(&mut state, &text, origin, |memories, state, entry| {
             place.make_folder()?;
             let add = |text: &str| {
+                let all = document::entries(text);
+                // Another server has written it since.
+                if all.iter().any(|(_, other)| other.says(&entry.text)) {
+                    return text.to_owned();
+                }
                 let text = if text.is_empty() { "# Memory\n" } else { text };
                 document::with(text, Some(section), entry)
             };
             place.change(&mut state.long_term, add)?;
             memories.index(state);
             Ok(())
-        })
+        })?;
+        let mut facts = state.known.all.iter().filter(is_long_term);
+        let same = facts.find(|memory| memory.entry.says(&text));
+        let by_another = same.filter(|memory| memory.entry.id != kept.id);
+        Ok(by_another.map_or(kept, |memory| Kept {
+            id: memory.entry.id.clone(),
+            was_there: true,
+        }))
     }
 
     /// Adds a note to those of the present day.
@@ -283,6 +295,9 @@ impl Memories {
         let mut all = state.known.all.iter();
         let found = all.find(|memory| memory.entry.id == *id).cloned();
         let memory = found.ok_or_else(|| format!("there is no memory {id}"))?;
+        if let Some(why) = problem(&state, &memory.source) {
+            return Err(why);
+        }
         self.bury(&mut state, [id])?;
         self.remove(&mut state, &memory)?;
         Ok(memory)
@@ -494,6 +509,15 @@ impl Memories {
         }
         Ok(())
     }
+}
+
+/// Why the file of a memory cannot be changed.
+fn problem(state: &State, source: &Source) -> Option<String> {
+    let seen = match source {
+        Source::LongTerm(_) => Some(&state.long_term),
+        Source::Day(day) => day.parse().ok().and_then(|day: Date| state.days.get(&day)),
+    };
+    seen.and_then(|seen| seen.problem.clone())
 }
 
 fn forgotten(state: &State) -> HashSet<MemoryId> {

@@ -224,7 +224,11 @@ impl SmallFiles {
             let Ok(name) = entry.file_name().to_str() else {
                 continue;
             };
-            let stat = sys::stat_in(&dir, name)?;
+            let stat = match sys::stat_in(&dir, name) {
+                // It went meanwhile, as an editor's do.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                stat => stat?,
+            };
             if sys::file_type(&stat) == FileType::RegularFile {
                 found.push(SmallFile {
                     name: name.to_owned(),

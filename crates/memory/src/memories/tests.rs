@@ -308,6 +308,30 @@ fn two_writers_lose_no_line_and_keep_what_is_saved_between() {
 
 // proves MD-13
 #[test]
+fn a_deletion_that_cannot_be_made_changes_nothing() {
+    let place = Place::new();
+    let memories = place.open();
+    memories
+        .remember("Likes tea.", Section::Facts, origin("a"))
+        .unwrap();
+    let whole = place.text("MEMORY.md");
+    let long = whole.clone() + &"- another line\n".repeat(80_000);
+    fs::write(place.file("MEMORY.md"), long).unwrap();
+    assert!(memories.forget(&origin("a").id).is_err());
+    fs::write(place.file("MEMORY.md"), whole).unwrap();
+    assert_eq!(facts(&memories), ["Likes tea."]);
+
+    let held = fs::File::open(place.file("MEMORY.md").parent().unwrap()).unwrap();
+    held.lock().unwrap();
+    let refused = memories.remember("Likes milk.", Section::Facts, origin("b"));
+    assert!(refused.unwrap_err().contains("another program holds"));
+    drop(held);
+    let kept = memories.remember("Likes milk.", Section::Facts, origin("b"));
+    assert!(!kept.unwrap().was_there);
+}
+
+// proves MD-13
+#[test]
 fn a_turn_that_is_taken_back_takes_its_memories_with_it() {
     let place = Place::new();
     let memories = place.open();
