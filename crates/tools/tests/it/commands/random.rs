@@ -72,8 +72,13 @@ async fn take_back_turns(seed: u64, count: usize) {
         let mut told = Vec::new();
         for _ in 0..=dice.roll(3) {
             let (path, command) = (dice.path(), dice.command());
-            told.push(command.clone());
-            match dice.roll(6) {
+            let kind = dice.roll(6);
+            told.push(match kind {
+                0 => format!("write_file {path}"),
+                1 => format!("cut: {command}"),
+                _ => command.clone(),
+            });
+            match kind {
                 0 => {
                     let args = json!({"path": path, "content": number.to_string()});
                     all.call(&turn, "write_file", args).await;
@@ -98,7 +103,11 @@ async fn take_back_last(all: &Turns, kept: &mut Vec<Kept>, seed: u64) {
     let (turn, before, told) = kept.pop().unwrap();
     let taken = all.take_back(&[&turn]).await;
     assert!(taken.is_ok(), "seed {seed}: {told:#?}: {taken:?}");
-    assert_eq!(tree(&all.yard.ws("")), before, "seed {seed}: {told:#?}");
+    assert_eq!(
+        tree(&all.yard.ws("")),
+        before,
+        "seed {seed}: {told:#?}: {taken:?}"
+    );
 }
 
 /// Starts a command, and drops its call when it has begun.
@@ -124,6 +133,12 @@ async fn cut(all: &mut Turns, turn: &str, command: &str) {
         data: None,
     };
     all.calls.push((turn.to_owned(), closed));
+    // The next command waits until the one that was dropped has ended, which may write until then; a
+    // look at the tree does not.
+    let nothing = json!({"command": "true"});
+    all.yard
+        .call_as("wait", &format!("{call}-wait"), "exec", nothing)
+        .await;
 }
 
 // proves TL-2
