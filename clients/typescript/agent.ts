@@ -1016,6 +1016,186 @@ export interface SkillDefinition {
   sha256: string;
 }
 
+/** What a message says of itself (UI-11), live and stored. */
+export interface UiMetadata {
+  /** Whose message it is. */
+  agent?: 
+    | UiAgent;
+  /** The model that answers. */
+  model?: string;
+  /** The turn. */
+  turnId?: string;
+  /** Milliseconds since 1970. */
+  createdAt?: number;
+  /** The tokens of the turn so far. */
+  usage?: 
+    | UiUsage;
+  /** What the turn cost, in US dollars, if the price is known. */
+  costUsd?: number;
+  /** Why the turn ended, in Samovar's own word. */
+  reason?: string;
+  /** Why it failed. */
+  error?: string;
+  /** Live, where text from outside comes into the session: true. */
+  tainted?: boolean;
+  /** Of a called agent's message inside a part: how many of its parts are left out. */
+  leftOut?: number;
+}
+
+/** An agent in the tree of a session. */
+export interface UiAgent {
+  /** `master` for the session's own agent, else `sub`. */
+  kind: string;
+  /** The name of its definition. */
+  name: string;
+  /** Its name for people. */
+  displayName: string;
+  /** How many agents are above it. */
+  depth: number;
+  /** The names from the session's own agent down to it. */
+  path: string[];
+  /** The call that it answers. */
+  toolCallId?: string;
+  /** The message with that call. */
+  parentMessageId?: string;
+}
+
+/** Tokens. */
+export interface UiUsage {
+  /** Of the prompts. */
+  input: number;
+  /** Of the answers. */
+  output: number;
+  /** Of the prompts, those that the provider had kept. */
+  cacheRead: number;
+  /** Of the prompts, those that the provider keeps from now on. */
+  cacheWrite: number;
+}
+
+/** The data of `data-*` parts, by the words after `data-`. */
+export interface UiDataTypes {
+  /** What became of a called agent, replaced in place. */
+  subagent: SubagentData;
+  /** A chunk of a called agent's own message; transient. */
+  subagent-chunk: SubagentChunkData;
+  /** A decision that is asked for outside the client's own calls. */
+  approval: ApprovalData;
+  /** A question to the person outside the client's own calls. */
+  question: QuestionData;
+  /** The model is asked again, and what it said in this step is void. */
+  retry: RetryData;
+  /** What a tool tells the page; transient. */
+  ui-event: UiEventData;
+  /** How far a call is; transient. */
+  call-progress: CallProgressData;
+  /** How far the model is with reading the prompt; transient. */
+  prompt-progress: PromptProgressData;
+}
+
+/** What became of a called agent. */
+export interface SubagentData {
+  /** Its message. */
+  messageId: string;
+  /** The agent. */
+  agent: UiAgent;
+  /** `queued`, `running`, `waiting`, `done`, `failed` or `cancelled`. */
+  status: string;
+  /** The beginning of what it said last. */
+  summary: string;
+  /** Its tokens. */
+  usage: UiUsage;
+  /** Its message so far, with `subagents=messages`. */
+  message?: Record<string, unknown>;
+}
+
+/** A chunk of a called agent's own message. */
+export interface SubagentChunkData {
+  /** Its message. */
+  messageId: string;
+  /** The agent. */
+  agent: UiAgent;
+  /** The number of the chunk in that message, from 1. */
+  seq: number;
+  /** The chunk, as in a stream of its own. */
+  chunk: Record<string, unknown>;
+}
+
+/** A decision that is asked for, made at `/api/approvals/{approvalId}`. */
+export interface ApprovalData {
+  /** The question, good for one answer. */
+  approvalId: string;
+  /** Who asks. */
+  agent: UiAgent;
+  /** The call. */
+  toolCallId: string;
+  /** The tool. */
+  toolName: string;
+  /** Its arguments. */
+  input: unknown;
+  /** Why a person is asked. */
+  reason: string;
+  /** What was decided: `once`, `turn`, `always` or `deny`. */
+  decision?: string;
+}
+
+/** A question to the person, answered at `/api/calls/{callId}`. */
+export interface QuestionData {
+  /** The call. */
+  callId: string;
+  /** Who asks. */
+  agent: UiAgent;
+  /** The tool. */
+  toolName: string;
+  /** The question. */
+  question?: unknown;
+  /** What can be chosen. */
+  options?: unknown;
+  /** All arguments. */
+  input: unknown;
+  /** The answer. */
+  answer?: string;
+}
+
+/** An attempt that is void. */
+export interface RetryData {
+  /** The number of the step in its turn, from 1. */
+  iteration: number;
+  /** What happened. */
+  reason: string;
+}
+
+/** What a tool tells the page. */
+export interface UiEventData {
+  /** The call. */
+  toolCallId: string;
+  /** What it is about, in the tool's own word. */
+  kind: string;
+  /** Whatever the tool gave. */
+  payload: unknown;
+}
+
+/** How far a call is. */
+export interface CallProgressData {
+  /** The call. */
+  toolCallId: string;
+  /** Since it began. */
+  elapsedMs: number;
+  /** What it has written. */
+  outputBytes: number;
+  /** The end of that. */
+  last: string;
+  /** What a person is to know before it continues. */
+  note?: string;
+}
+
+/** How far the model is with reading the prompt. */
+export interface PromptProgressData {
+  /** Tokens that were read. */
+  read: number;
+  /** Tokens in all. */
+  total: number;
+}
+
 /** The calls that wait for a decision. */
 export interface ApprovalList {
   /** The oldest of them. */

@@ -54,7 +54,11 @@ function withoutVoid(parts) {
   return kept
 }
 
+/** The page comes into view: from version 7.0.130 on the hook asks then for a stream that was cut. */
+const look = (chat) => chat['~resumeStreamIfDisconnected']?.({ shouldResume: () => true })
+
 let pages = 0
+let looks = 0
 /** A page as it is loaded: what is stored, and then what runs. */
 async function reload() {
   pages++
@@ -81,15 +85,23 @@ let turns = 0
 while (!ended) {
   const chat = load(own(await stored()))
   await chat.sendMessage({ text: 'work' })
+  for (let tries = 0; chat.status === 'error' && tries < 20; tries++) {
+    await sleep(20)
+    await look(chat)
+    looks++
+  }
   const question = chat.messages.findLast((one) => one.role === 'user').id
   const found = await settled(question)
   if (!found) continue
+  await Promise.all(found.tabs.map(look))
   const answers = [...found.tabs.map((tab) => tab.lastMessage), found.kept.at(-1)]
+  // A turn that ended while its server was away is shown when the page is loaded again.
+  if (chat.lastMessage?.metadata?.reason) answers.push(chat.lastMessage)
   expected ??= shown(answers[0])
   answers.forEach((answer, at) =>
     assert.deepEqual(shown(answer), expected, `${at}: ${JSON.stringify(answer)}\nis not ${JSON.stringify(expected)}`))
   const ids = found.kept.map((one) => one.id)
   assert.equal(new Set(ids).size, ids.length)
-  console.log(`${++turns} turns, ${pages} pages`)
+  console.log(`${++turns} turns, ${pages} pages, looked at ${looks} times`)
 }
 assert.equal(own(await stored()).length, 2 * turns)

@@ -39,6 +39,8 @@ pub(crate) enum TurnFormat {
     Json,
     #[value(help = text::help::output_jsonl())]
     Jsonl,
+    #[value(help = text::help::output_ui_stream())]
+    UiStream,
 }
 
 /// `--json` and `--jsonl`.

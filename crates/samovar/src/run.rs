@@ -146,7 +146,17 @@ async fn show_all(
         }
         TurnSource::Resume => talk.resume(&mut view, stop, plan.deadline).await,
     };
-    let left = left?;
+    let left = match left {
+        Ok(left) => {
+            view.end_stream(text::run::stream_left())?;
+            left
+        }
+        Err(failure) => {
+            // Why it failed is said either way.
+            let _written = view.end_stream(&failure.message);
+            return Err(failure);
+        }
+    };
     let mut stayed = Ok(Vec::new());
     if view.has_spawned() {
         match &left {

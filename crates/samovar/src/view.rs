@@ -20,11 +20,13 @@ mod denials;
 mod ending;
 mod result;
 mod told;
+mod ui;
 
 use self::below::result_text;
 use self::denials::Denials;
 use self::result::TurnResult;
 use self::told::{Place, say_background, say_result};
+use self::ui::UiStream;
 use crate::calls::{Extent, brief};
 use crate::client::Frame;
 use crate::exit::{Exit, Failure};
@@ -58,6 +60,7 @@ pub(crate) struct View {
     /// Whether tasks were begun in the background.
     has_spawned: bool,
     document: Option<Value>,
+    ui: UiStream,
     /// The calls whose change the person was shown before it was made.
     previewed: BTreeSet<CallId>,
     /// What is shown of an answer that is not finished.
@@ -128,6 +131,7 @@ impl View {
             denials: Denials::default(),
             has_spawned: false,
             document: None,
+            ui: UiStream::default(),
             previewed: BTreeSet::new(),
             unfinished: Unfinished::Nothing,
             voice: Voice::Own,
@@ -161,6 +165,10 @@ impl View {
     ) -> Result<Option<Ending>, Failure> {
         self.spinner.make_way(&event.kind);
         self.event_line(frame)?;
+        if self.format == TurnFormat::UiStream {
+            let frames = self.ui.take(event);
+            self.put(&frames)?;
+        }
         self.note(&event.kind);
         if event.agent.depth() > 0 {
             return self.below(event).map(|()| None);
@@ -258,8 +266,11 @@ impl View {
         self.held_return = false;
         self.reset = None;
         self.result.begin_anew(turn);
-        if self.format == TurnFormat::Jsonl {
-            return self.event_line(frame);
+        match self.format {
+            TurnFormat::Jsonl => return self.event_line(frame),
+            // It has no word for it: a part that was written stays.
+            TurnFormat::UiStream => return self.end_stream(text::turn::events_gone()),
+            TurnFormat::Text | TurnFormat::Json => {}
         }
         say(text::view::anew());
         for message in &turn.messages {
@@ -447,6 +458,15 @@ impl View {
     /// The turn, once it is known.
     pub(crate) fn turn(&self) -> Option<&str> {
         self.result.turn.as_deref()
+    }
+
+    /// Ends a UI message stream before its turn: one that just stops looks whole to its reader.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn end_stream(&mut self, why: &str) -> Result<(), Failure> {
+        let frames = self.ui.leave(why);
+        self.put(&frames)
     }
 
     /// One event a line, as the full profile has it.

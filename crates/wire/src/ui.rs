@@ -7,6 +7,7 @@
 mod asking;
 mod calls;
 mod chunk;
+mod data;
 mod encoder;
 mod history;
 mod parts;
@@ -17,6 +18,10 @@ mod turn;
 mod view;
 
 pub use chunk::{AgentChunk, UiChunk, UiFinishReason};
+pub use data::{
+    ApprovalData, CallProgressData, PromptProgressData, QuestionData, RetryData, SubagentChunkData,
+    SubagentData, UiAgent, UiDataTypes, UiEventData, UiMetadata, UiUsage,
+};
 pub use encoder::{Leg, UiEncoder};
 pub use history::{UiState, ui_messages};
 pub use post::{

@@ -16,7 +16,7 @@ use crate::program::Program;
 use crate::sample::{Sample, milliseconds};
 use crate::{
     caged, called, cancelled, children, commits, copied, crowded, killed, memory, pieces, posted,
-    relayed, repeated, soak, stalled,
+    readers, relayed, repeated, soak, stalled,
 };
 
 /// One row of the table.
@@ -279,6 +279,24 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             told("the latter", "µs"),
         ],
         measure: |program| called::per_delta(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within("CPU of a delta for a further reader", "µs", 10.0),
+            within("the same for a reader of the UI message stream", "µs", 10.0),
+        ],
+        measure: |program| readers::further(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "CPU of reading a tree of 6,000 deltas again, as chunks",
+                "ms",
+                100.0,
+            ),
+            within("the same as messages", "ms", 300.0),
+        ],
+        measure: |program| readers::replayed(program).boxed_local(),
     },
     Experiment {
         figures: &[within(

@@ -30,6 +30,7 @@ mod page;
 mod pieces;
 mod posted;
 mod program;
+mod readers;
 mod relayed;
 mod repeated;
 mod sample;

@@ -7,6 +7,7 @@ use samovar_core::Approval;
 use samovar_model_server::{Gate, When, say};
 use samovar_testkit::{Finished, Program, Signal};
 use samovar_wire::api::{ServerInfo, StoreInfo};
+use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
 use crate::setup::{ended_with, program, with_model};
@@ -96,6 +97,49 @@ async fn a_turn_that_takes_too_long_is_a_document_too() {
     let turn: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(turn["finishReason"], "cancelled");
     assert_eq!(turn["schema"], "samovar.turn/1");
+}
+
+// proves FC-1, UI-2, UI-3
+#[tokio::test]
+async fn a_turn_is_printed_as_the_bytes_that_a_client_of_the_sdk_reads() {
+    let (held, never) = (Gate::new("held"), Gate::new("never"));
+    let look = say("I look. ").and_call("list_dir", json!({"path": "."}));
+    let (program, model) = with_model([
+        look.when(When::user("look").and(When::ToolResultsSinceUser(0))),
+        say("it is empty")
+            .hold_after(1, &held)
+            .when(When::user("look")),
+        say("half of it")
+            .hold_after(1, &never)
+            .when(When::user("wait")),
+    ])
+    .await;
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    let run = |more: &[&str]| {
+        let known = ["run", "-o", "ui-stream", "--session", &session];
+        let mut command = program.command(known.iter().chain(more));
+        command
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let printed = run(&["look"]);
+    model.seen(2).await;
+    let read = server.request(reqwest::Method::GET, &format!("/api/chat/{session}/stream"));
+    let read = read.send().await.unwrap();
+    model.open(&held).unwrap();
+    let read = read.text().await.unwrap();
+    let printed = Finished::of(printed).await.exits(0);
+    assert_eq!(printed.stdout, read);
+    assert!(read.ends_with("data: [DONE]\n\n"), "{read}");
+
+    let late = Finished::of(run(&["--timeout", "1", "wait"]))
+        .await
+        .exits(124);
+    for told in ["\"half\"", "\"reason\":\"cancelled\"", "data: [DONE]\n\n"] {
+        assert!(late.stdout.contains(told), "{told}: {late:?}");
+    }
 }
 
 /// Starts eight commands that look, at once, and waits for all.

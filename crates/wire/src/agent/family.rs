@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use samovar_core::event::Author;
-use samovar_core::{AgentPath, CallId, Event, Kind, MessageId, Millis, Seq, TurnId};
+use samovar_core::{AgentPath, CallId, Epoch, Event, Kind, MessageId, Millis, Seq, TurnId};
 use serde::{Deserialize, Serialize};
 
 use super::message::metadata;
@@ -98,6 +98,21 @@ pub struct ShownEvent {
     pub agent: AgentPath,
     /// Who caused it.
     pub author: Author,
+}
+
+impl From<ShownEvent> for Event {
+    fn from(shown: ShownEvent) -> Self {
+        Self {
+            seq: shown.seq,
+            // Frames say it in their ids alone.
+            epoch: Epoch::default(),
+            at: shown.at,
+            turn: shown.turn,
+            agent: shown.agent,
+            author: shown.author,
+            kind: shown.kind,
+        }
+    }
 }
 
 /// An event as the full profile shows it: the fields of its kind and those of every event.

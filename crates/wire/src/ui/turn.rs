@@ -140,6 +140,11 @@ impl UiTurn {
             Kind::CallProgress { .. } | Kind::PromptProgress { .. } | Kind::UiEvent { .. } => {
                 out.extend(passing(&event.kind));
             }
+            // It says so once.
+            Kind::SessionChanged(change) if change.tainted => {
+                let message_metadata = json!({"tainted": true});
+                out.push(UiChunk::MessageMetadata { message_metadata });
+            }
             Kind::ApprovalAsked { call, .. }
             | Kind::CallApproved { call, .. }
             | Kind::CallStarted { call, .. } => {

@@ -2,6 +2,7 @@
 
 use samovar_server::route::{self, Route, Verb};
 use samovar_wire::agent::{BASE_PATH, ErrorBody};
+use samovar_wire::ui::{UiDataTypes, UiMetadata};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
@@ -90,8 +91,10 @@ fn paths() -> String {
     lines.join("\n\n")
 }
 
-/// The types of the further routes.
+/// The types of the further routes, and those that a client of the AI SDK names.
 fn further(types: &mut Types) {
+    types.answered.subschema_for::<UiMetadata>();
+    types.answered.subschema_for::<UiDataTypes>();
     let is_further = |route: &Route| {
         let mut paths = PATHS.iter();
         paths.any(|(_, path, _)| route.path.starts_with(path))
