@@ -52,8 +52,6 @@ pub(crate) struct Projector {
     damages: Arc<dyn Damages>,
     /// Held while something is appended to the audit.
     recording: tokio::sync::Mutex<()>,
-    /// How long a deletion waits for the audit.
-    read_wait: Duration,
     retention: Duration,
     sync_every: Duration,
     state: Mutex<Backlog>,
@@ -226,7 +224,6 @@ impl Projector {
             clock,
             damages,
             recording: tokio::sync::Mutex::default(),
-            read_wait: settings.read_wait,
             retention,
             sync_every,
             state,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use samovar_core::audit::{Audit, Decision, RecordedCalls};
 use samovar_core::blob::MemoryBlobs;
 use samovar_core::history::Projection;
 use samovar_core::journal::{Batch, LogEntry, LogNo};
@@ -40,7 +41,65 @@ impl Full {
     }
 }
 
-/// A journal and a history. A clone is the same.
+/// An audit that is read as what was decided about which tool.
+#[derive(Default)]
+pub struct MemoryAudit {
+    decisions: Mutex<Vec<Decision>>,
+    full: Full,
+}
+
+impl MemoryAudit {
+    /// Whether there is room for it.
+    pub fn full(&self) -> &Full {
+        &self.full
+    }
+
+    /// What was decided about calls, in order, as in `call_started touch`.
+    pub fn calls(&self) -> Vec<String> {
+        let decisions = self.lock();
+        let of_calls = decisions.iter().filter(|decision| decision.call.is_some());
+        let told = of_calls.map(|decision| {
+            let tool = decision.tool.as_deref().unwrap_or_default();
+            format!("{} {tool}", decision.what.as_str())
+        });
+        told.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Decision>> {
+        self.decisions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Audit for MemoryAudit {
+    fn append(&self, decisions: Vec<Decision>) -> Future<'_, Result<(), Broken>> {
+        let room = self.full.check();
+        if room.is_ok() {
+            self.lock().extend(decisions);
+        }
+        Box::pin(std::future::ready(room))
+    }
+
+    fn sync(&self) -> Future<'_, Result<bool, Broken>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
+    fn recorded(&self, _since: Millis) -> Future<'_, Result<RecordedCalls, Broken>> {
+        let decisions = self.lock();
+        let recorded = decisions.iter().filter_map(|decision| {
+            let call = decision.call.as_ref()?;
+            Some((call.call.to_string(), decision.what.as_str().to_owned()))
+        });
+        Box::pin(std::future::ready(Ok(recorded.collect())))
+    }
+
+    fn is_short(&self) -> bool {
+        false
+    }
+}
+
+/// A journal, a history and an audit. A clone is the same.
 #[derive(Clone)]
 pub struct Disk(Arc<Stores>);
 
@@ -50,6 +109,7 @@ struct Stores {
     blobs: Arc<MemoryBlobs>,
     full_journal: Full,
     full_history: Full,
+    audit: Arc<MemoryAudit>,
     damaged: Mutex<Option<SessionId>>,
     commits: watch::Sender<u64>,
     is_held: watch::Sender<bool>,
@@ -76,6 +136,7 @@ impl Disk {
             blobs: Arc::default(),
             full_journal: Full::default(),
             full_history: Full::default(),
+            audit: Arc::default(),
             damaged: Mutex::default(),
             commits: watch::Sender::default(),
             is_held: watch::Sender::default(),
@@ -118,6 +179,11 @@ impl Disk {
     pub fn history(&self) -> Arc<dyn History> {
         let (stores, was_closed) = (self.0.clone(), true);
         Arc::new(Over(OnDisk { stores, was_closed }))
+    }
+
+    /// The audit.
+    pub fn audit(&self) -> Arc<MemoryAudit> {
+        self.0.audit.clone()
     }
 
     /// The journal itself, which nothing makes fail.

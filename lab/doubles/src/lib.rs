@@ -21,7 +21,7 @@ pub mod talk;
 mod time;
 mod tool;
 
-pub use disk::{Disk, Full};
+pub use disk::{Disk, Full, MemoryAudit};
 #[cfg(feature = "plant")]
 pub use faulty::faulty;
 pub use history::MemoryHistory;

@@ -39,7 +39,12 @@ pub(crate) async fn read_all(log: &Log, from: Seq, to: Seq) -> Result<Vec<Arc<Ev
 }
 
 /// The first of them, at most so many.
-async fn read_first(log: &Log, from: Seq, to: Seq, most: usize) -> Result<Vec<Arc<Event>>, Broken> {
+pub(super) async fn read_first(
+    log: &Log,
+    from: Seq,
+    to: Seq,
+    most: usize,
+) -> Result<Vec<Arc<Event>>, Broken> {
     if let Some(events) = log.durable(from, to, most) {
         return Ok(events);
     }

@@ -12,8 +12,9 @@ use samovar_core::audit::{AuditedCall, RecordedCalls};
 use samovar_core::journal::LogNo;
 use samovar_core::{Approval, Broken, Event, Kind, Millis, Seq, SessionId, audit::Decision};
 
-use super::Projector;
-use crate::log::Log;
+use super::reading::read_first;
+use super::{MAX_EVENTS, Projector};
+use crate::log::{Keeping, Log};
 use crate::recorder::Recorder;
 
 /// Decisions of sessions in memory that wait for the audit, at most; later ones are lost with a
@@ -148,11 +149,46 @@ impl Projector {
         self.progress.send_modify(|progress| progress.marked += 1);
     }
 
-    /// Waits until the audit has what a session decided, which is about to be deleted.
-    pub(crate) async fn record_before_deletion(&self, session: &SessionId) {
-        if !self.recorded(self.read_wait).await {
-            tracing::error!(%session, "it is deleted, and the audit may lack its last calls");
+    /// Appends, durably, what a session decided that is about to be deleted: its events go with it,
+    /// and the history, which may be locked, is not waited for.
+    ///
+    /// # Errors
+    /// The audit cannot be written.
+    pub(crate) async fn record_before_deletion(&self, log: &Log) -> Result<(), Broken> {
+        if log.keeping() == Keeping::Memory {
+            self.take_in_memory(log);
+        } else {
+            self.take_all(log).await?;
         }
+        self.record().await?;
+        self.audit.sync().await.map(drop)
+    }
+
+    /// Takes the decisions of a log that the history is not past.
+    async fn take_all(&self, log: &Log) -> Result<(), Broken> {
+        let (session, number) = (log.session(), log.number());
+        let (mut from, to) = (self.position(number).unwrap_or_default(), log.published());
+        while from < to {
+            let events = match read_first(log, from, to, MAX_EVENTS).await {
+                Err(Broken::Damaged(why)) => {
+                    tracing::error!(%session, why, "what it decided last is not in the audit");
+                    return Ok(());
+                }
+                events => events?,
+            };
+            let Some(last) = events.last() else {
+                return Ok(());
+            };
+            from = last.seq;
+            // An earlier run may have recorded them.
+            if self.state().left.iter().any(|(left, _)| left == session) {
+                self.record_left(session, number, &events, &mut None)
+                    .await?;
+            } else {
+                self.state().recording.take(session, number, &events);
+            }
+        }
+        Ok(())
     }
 
     /// Waits until the audit has, durably, the decisions of everything that was marked before; false

@@ -441,8 +441,15 @@ impl Mailbox {
     }
 
     pub(super) async fn finish_close(&mut self) {
+        let Some(open) = &self.open else {
+            return;
+        };
         // A deletion takes the events away that the audit may lack.
-        self.parts.projector.record_before_deletion(&self.id).await;
+        let projector = &self.parts.projector;
+        if let Err(broken) = projector.record_before_deletion(&open.session.log).await {
+            self.give_up_closing(&broken);
+            return Box::pin(self.go_on()).await;
+        }
         let Some(mut open) = self.open.take() else {
             return;
         };

@@ -1,8 +1,11 @@
 //! Stores that fail for a while: what is refused then has not happened.
 
+use std::time::Duration;
+
 use samovar_core::command::Change;
-use samovar_core::{Accepted, Action, Code, Title};
-use samovar_doubles::{Gate, say};
+use samovar_core::{Accepted, Action, Code, Effect, Outcome, Title, ToolReply};
+use samovar_doubles::{Gate, TestTool, World, call, say};
+use serde_json::json;
 
 use crate::rig::{Rig, settings, well};
 
@@ -111,4 +114,34 @@ async fn reads_show_a_change_that_the_history_cannot_take_yet_and_an_undo_waits_
     };
     assert!(matches!(undone, Ok(Accepted::Undone { text, .. }) if text == "second"));
     assert_eq!(rig.asked().await, ["first"]);
+}
+
+// proves TL-15
+#[tokio::test(start_paused = true)]
+async fn a_session_is_deleted_only_once_the_audit_has_its_calls_which_no_history_delays() {
+    let send = TestTool::new("send", |_, _| async {
+        ToolReply::Closed(Outcome::done("sent"))
+    });
+    let world = World::answering([call("send", json!({})), say("done")]);
+    let rig = Rig::with(world, [send.effect(Effect::Unsafe)], settings()).await;
+    let audit = rig.disk.audit();
+    rig.disk.full_history().set(true);
+    audit.full().set(true);
+    let turn = rig.post("go").await;
+    rig.over(&turn).await;
+
+    assert_eq!(rig.refused(Action::Close).await, Code::StoreFull);
+    assert_eq!(audit.calls(), [""; 0]);
+    audit.full().set(false);
+    assert_eq!(rig.submit(Action::Close).await, Ok(Accepted::Closed));
+
+    let calls = ["call_started send", "call_closed send"];
+    assert_eq!(audit.calls(), calls);
+    // Nothing is recorded again when the history takes in what was left.
+    rig.disk.full_history().set(false);
+    let rig = rig.restart().await;
+    while rig.engine.lag().logs > 0 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(audit.calls(), calls);
 }

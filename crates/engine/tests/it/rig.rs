@@ -162,7 +162,7 @@ impl Rig {
             clock: world.clock.clone(),
             ids: world.ids.clone(),
             damages: Arc::new(()),
-            audit: Arc::new(()),
+            audit: disk.audit(),
         };
         let engine = Engine::start(ports, settings.clone()).await.unwrap();
         Self {
