@@ -48,7 +48,7 @@ pub use external::{EXTERNAL, External};
 pub use price::Price;
 pub use probe::{LocalModel, ProbeOutcome, ProbeReport, Probing, ServerProbe};
 pub use proxy::{Proxy, ProxyConfig, ProxyError, ProxySetting, Way};
-pub use registry::{Access, Choice, DemoUse, ProviderConfig, Reason, Registry, Row};
+pub use registry::{Access, Choice, DemoUse, ProviderConfig, Reason, Registry, Row, price_key};
 pub use samovar_core::redact::Secret;
 pub use specs::{Listing, ProviderSpec, SPECS};
 pub use timeouts::Timeouts;

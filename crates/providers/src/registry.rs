@@ -480,6 +480,25 @@ fn external() -> Model {
     }
 }
 
+/// The key in [`ProviderConfig::prices`] of what a person calls a provider, for all its models, or a
+/// model; `None` for what belongs to no provider.
+pub fn price_key(written: &str) -> Option<String> {
+    if let Some(spec) = specs::spec(&written.to_lowercase()) {
+        return Some(spec.name.to_owned());
+    }
+    if let Some(spec) = owner(written) {
+        return Some(spec.canonical(written));
+    }
+    match explicit(written) {
+        Some((_, "")) => None,
+        Some((spec, model)) => Some(spec.canonical(&spec.endpoint_name(model))),
+        None => {
+            let is_claimed = SPECS.iter().any(|spec| spec.claims(written));
+            is_claimed.then(|| written.to_owned())
+        }
+    }
+}
+
 /// Whether a name says itself whose model it is, whatever the servers of this machine list.
 fn has_provider(name: &str) -> bool {
     name == EXTERNAL || owner(name).is_some() || explicit(name).is_some()

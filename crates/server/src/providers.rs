@@ -3,7 +3,7 @@
 pub use samovar_providers::{
     Access, Alternative, Choice, DemoUse, Idle, IdleKey, LocalModel, Price, ProbeOutcome,
     ProbeReport, Probing, ProviderConfig, ProviderSpec, Proxy, ProxyConfig, ProxySetting, Reason,
-    Registry, Row, SPECS, Secret, ServerProbe, Timeouts, UNBUILT, Unbuilt, Way,
+    Registry, Row, SPECS, Secret, ServerProbe, Timeouts, UNBUILT, Unbuilt, Way, price_key,
 };
 
 /// The providers that a configuration sets up, with `demo` among them.

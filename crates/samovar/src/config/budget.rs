@@ -4,7 +4,7 @@ use samovar_config::{ConfigError, Resolved};
 use samovar_core::{Budget, Usd};
 use samovar_locale as text;
 use samovar_server::Config;
-use samovar_server::providers::Price;
+use samovar_server::providers::{Price, price_key};
 
 /// Takes over what is set.
 ///
@@ -32,7 +32,12 @@ pub(super) fn set_up(config: &mut Config, resolved: &Resolved) -> Result<(), Con
     for written in &resolved.settings.models.prices {
         let right = text::config::expected_price();
         let (name, price) = price(written).ok_or_else(|| wrong("models.prices", written, right))?;
-        config.providers.prices.insert(name, price);
+        let key = price_key(&name);
+        let key = key.ok_or_else(|| {
+            let right = text::config::expected_priced_model();
+            wrong("models.prices", &name, right)
+        })?;
+        config.providers.prices.insert(key, price);
     }
     Ok(())
 }

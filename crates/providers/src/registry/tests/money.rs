@@ -42,3 +42,33 @@ fn a_price_is_the_configured_one_else_that_of_the_providers_list() {
         assert_eq!(price, wanted, "{model}");
     }
 }
+
+// proves MD-5, SA-12
+#[test]
+fn a_price_is_found_by_every_name_of_its_model_and_one_of_no_provider_is_told() {
+    for (written, model) in [
+        ("openai/gpt-5-mini", "gpt-5-mini"),
+        ("gpt-5-mini", "openai/gpt-5-mini"),
+        ("openai/my-own", "openai/my-own"),
+        ("OpenAI", "gpt-5-mini"),
+        ("anthropic/claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("openrouter/openai/gpt-4o", "openrouter/openai/gpt-4o"),
+        ("custom/whatever", "custom/whatever"),
+    ] {
+        let mut config = config(&["openrouter", "anthropic"], &["openai", "custom"]);
+        let elsewhere = "http://models.example/v1".to_owned();
+        config.base_urls.insert("openai".to_owned(), elsewhere);
+        config.prices.insert(price_key(written).unwrap(), OWN);
+        let price = registry_of(config).price(model);
+        assert_eq!(price, Some(OWN), "{written}");
+    }
+    for nobodys in [
+        "",
+        "opanai/gpt-5-mini",
+        "openai/",
+        "what-is-this",
+        "mistralai/x",
+    ] {
+        assert_eq!(price_key(nobodys), None, "{nobodys}");
+    }
+}
