@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use samovar_core::Broken;
 use samovar_locale as locale;
 use tokio::sync::watch;
@@ -29,6 +30,8 @@ const SPARE_BYTES: u64 = 4 << 20;
 /// What is written to find out whether there is room: as much as a transaction may have.
 const PROBE_BYTES: usize = 1 << 20;
 const PROBE: &str = "probe";
+/// What a transaction makes a file longer by, at most.
+const LARGEST_GROWTH: u64 = 16 << 20;
 
 /// The disk of a data directory, as its stores share it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -306,6 +309,13 @@ fn identity(path: &Path) -> io::Result<Option<(u64, u64)>> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Whether the process may make a file as much longer as a large transaction does.
+pub(crate) fn may_grow(path: &Path) -> bool {
+    let length = fs::metadata(path).map_or(0, |file| file.len());
+    let limit = getrlimit(Resource::Fsize).current;
+    limit.is_none_or(|limit| length.saturating_add(LARGEST_GROWTH) <= limit)
 }
 
 fn free_bytes(dir: &Path) -> Option<u64> {

@@ -241,7 +241,10 @@ fn plan_file(
         let ((_, one), (_, next)) = (pair[0], pair[1]);
         let found = next.before.state();
         let fits = |other: &State| found.as_ref().is_some_and(|found| found.fits(other));
-        let is_lost = one.before.state().is_some_and(|before| fits(&before)) && !is_done(one);
+        // A kill between the record and the write has the call run again, which records it again.
+        let is_again = one.by == By::Tool && one.call == next.call;
+        let was_before = one.before.state().is_some_and(|before| fits(&before));
+        let is_lost = was_before && (is_again || !is_done(one));
         if !fits(&one.after) && !is_lost {
             return Err(match next.before {
                 Before::Unkept => Obstacle::NotKept,

@@ -11,9 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::Shared;
 use super::fault::Fault;
 use super::keep::{Marks, PackedBatch};
+use super::settings::FILE;
 use super::sweep::Sweep;
 use super::sync_marker;
 use super::tables::Tables;
+use crate::disk::may_grow;
 
 /// Jobs that may wait; who comes then waits for room.
 const QUEUE_JOBS: usize = 256;
@@ -292,10 +294,15 @@ impl Writer {
     }
 
     /// Whether there is room can change; what a file that failed holds can not be known. LMDB calls
-    /// a write that a full disk cut short an I/O error, too; nothing refers to what that wrote.
+    /// a write that a full disk or a limit on the size of files cut short an I/O error, too; nothing
+    /// refers to what that wrote.
     fn fail(&mut self, error: heed::Error) -> Broken {
+        let has_room = || {
+            let file = self.shared.tables.env.path().join(FILE);
+            self.shared.disk.has_room() && may_grow(&file)
+        };
         match Broken::from(Fault::from(error)) {
-            Broken::Io(why) if !self.shared.disk.has_room() => Broken::Full(why),
+            Broken::Io(why) if !has_room() => Broken::Full(why),
             broken @ (Broken::Full(_) | Broken::ReadOnly(_) | Broken::Starved(_)) => broken,
             broken @ (Broken::Io(_) | Broken::Damaged(_)) => {
                 tracing::error!(%broken, "the journal takes nothing more until the next start");

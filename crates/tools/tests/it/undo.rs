@@ -294,6 +294,21 @@ async fn a_change_that_never_happened_is_passed_over() {
 
 // proves TL-2
 #[tokio::test]
+async fn a_call_that_a_kill_had_run_again_is_taken_back() {
+    let mut all = Turns::new(&[("a", "old")]);
+    all.write("t", "a", "new").await;
+    // Killed between its record and its write: it runs again under its id.
+    all.yard.put("a", "old");
+    drop(all.yard.call("read_file", json!({"path": "a"})).await);
+    let args = json!({"path": "a", "content": "new"});
+    let again = all.yard.call_as("t", "call0", "write_file", args).await;
+    assert_eq!(again.status, Status::Done, "{}", again.text);
+    assert_eq!(all.taken(&["t"]).await, ["a"]);
+    assert_eq!(all.content("a").unwrap(), "old");
+}
+
+// proves TL-2
+#[tokio::test]
 async fn what_is_not_kept_is_refused_by_name() {
     let bounds = |max_bytes| UndoBounds {
         max_bytes,

@@ -153,12 +153,16 @@ async fn child_spools_against_a_limit() {
     std::process::abort();
 }
 
-/// What a child says that cannot write files larger than 256 KiB (or 512: shells differ).
-fn lines_under_a_limit(test: &str, dir: &Path) -> Vec<String> {
+/// What a child says that cannot write files of more blocks than this, each of 512 bytes (or 1,024:
+/// shells differ).
+fn lines_under_a_limit(test: &str, dir: &Path, blocks: u32) -> Vec<String> {
     // Both halves of what the shell says are inherited: the limit, and that passing it is no signal.
     let mut program = Command::new("sh");
     program
-        .args(["-c", "trap '' XFSZ; ulimit -f 512; exec \"$0\" \"$@\""])
+        .arg("-c")
+        .arg(format!(
+            "trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""
+        ))
         .arg(std::env::current_exe().unwrap());
     let mut child = start(&mut program, test, dir);
     let output = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -171,7 +175,11 @@ fn lines_under_a_limit(test: &str, dir: &Path) -> Vec<String> {
 #[test]
 fn a_short_write_ends_the_segment_and_leaves_nothing_to_believe() {
     let dir = TempDir::new().unwrap();
-    let lines = lines_under_a_limit("journal::kill::child_spools_against_a_limit", dir.path());
+    let lines = lines_under_a_limit(
+        "journal::kill::child_spools_against_a_limit",
+        dir.path(),
+        512,
+    );
 
     let failed = said(&lines, "failed ");
     assert_eq!(failed.len(), 3, "{lines:?}");
@@ -226,16 +234,20 @@ async fn child_commits_against_a_limit() {
 
 // proves DU-12
 #[test]
-fn a_commit_that_a_full_disk_cuts_short_costs_no_later_one() {
-    let dir = TempDir::new().unwrap();
-    let lines = lines_under_a_limit("journal::kill::child_commits_against_a_limit", dir.path());
+fn a_commit_that_a_full_disk_or_a_limit_cuts_short_costs_no_later_one() {
+    // The second leaves room for everything but a longer journal.
+    for blocks in [512, 8192] {
+        let dir = TempDir::new().unwrap();
+        let child = "journal::kill::child_commits_against_a_limit";
+        let lines = lines_under_a_limit(child, dir.path(), blocks);
 
-    let failed = said(&lines, "failed ");
-    assert_eq!(failed.len(), 1, "{lines:?}");
-    assert!(failed[0].starts_with("the store is full"), "{failed:?}");
-    let told = said(&lines, "kept ");
-    assert_eq!(told.len(), 1, "{lines:?}");
-    let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, &SMALL).unwrap();
-    let last: u64 = told[0].parse().unwrap();
-    assert_eq!(seqs(&journal, LogNo(1)), (1..=last).collect::<Vec<_>>());
+        let failed = said(&lines, "failed ");
+        assert_eq!(failed.len(), 1, "{lines:?}");
+        assert!(failed[0].starts_with("the store is full"), "{failed:?}");
+        let told = said(&lines, "kept ");
+        assert_eq!(told.len(), 1, "{lines:?}");
+        let (journal, _) = LmdbJournal::open_with(dir.path(), 1000, &SMALL).unwrap();
+        let last: u64 = told[0].parse().unwrap();
+        assert_eq!(seqs(&journal, LogNo(1)), (1..=last).collect::<Vec<_>>());
+    }
 }
