@@ -13,9 +13,26 @@ let ended = false
 process.stdin.on('end', () => (ended = true)).resume()
 
 /** Asks whichever server is there. */
-const there = (input, init) => {
+const there = async (input, init) => {
   const { pathname, search } = new URL(input, 'http://none')
-  return fetch(`${readFileSync(file, 'utf8')}${pathname}${search}`, init)
+  const response = await fetch(`${readFileSync(file, 'utf8')}${pathname}${search}`, init)
+  return response.body ? new Response(inBrowserWords(response.body), response) : response
+}
+
+/** A body that fails in a browser's words, by which version 7 knows that its connection was lost. */
+function inBrowserWords(body) {
+  const reader = body.getReader()
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        done ? controller.close() : controller.enqueue(value)
+      } catch {
+        controller.error(new TypeError('network error'))
+      }
+    },
+    cancel: (why) => reader.cancel(why),
+  })
 }
 const load = (messages) =>
   open(sdk, { base: 'http://none', token, id, view, messages, fetch: there }).chat
