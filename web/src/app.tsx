@@ -3,6 +3,7 @@
 import { Component } from "preact"
 import type { ComponentChildren } from "preact"
 import { Tray, waitingCount, titleOf } from "./approvals.tsx"
+import { ChatWindow } from "./chat.tsx"
 import { Composer } from "./composer.tsx"
 import { start } from "./live.ts"
 import { Rail } from "./rail.tsx"
@@ -12,31 +13,30 @@ import { dropToast, set, state } from "./store.ts"
 import { Loading, LoadError, Start, Thread } from "./thread.tsx"
 import { AgentTree } from "./tree.tsx"
 import { IconButton, Panel } from "./ui.tsx"
+import { windowOfAddress } from "./windows.ts"
+import type { Shown } from "./windows.ts"
 import { t, visible } from "./words.ts"
 
 export function App() {
   if (state.phase === "out") return <Out />
   if (state.phase === "starting") return <Starting />
-  const { view, panel, drawer } = state
+  const { panel, drawer } = state
+  const shown = windowOfAddress()
+  const hasTree = state.showTree && !shown
   return (
-    <div class={`app ${state.showTree ? "has-tree" : ""}`}>
+    <div class={`app ${hasTree ? "has-tree" : ""}`}>
       <a class="skip" href="#composer" onClick={(event) => {
         event.preventDefault()
         document.getElementById("composer")?.focus()
       }}>{t("skip")}</a>
       <aside class="rail" aria-label={t("sessions_label")}><Rail /></aside>
       <main>
-        <Head />
+        <Head shown={shown} />
         {state.isLost && <p class="banner" role="status">{t("lost")}</p>}
         {state.server?.store?.isFull && <p class="banner" role="alert">{t("disk_full")}</p>}
-        {view?.isGone ? <Gone /> : state.loadError !== "" ? <LoadError why={state.loadError} />
-          : state.isLoading && !view ? <Loading /> : view ? <Thread view={view} /> : <Start />}
-        <div class="foot">
-          <Composer view={view} />
-          <StatusLine view={view} />
-        </div>
+        {shown ? <Window shown={shown} /> : <Conversation />}
       </main>
-      {state.showTree && <aside class="agents" aria-label={t("tree_title")}>
+      {hasTree && <aside class="agents" aria-label={t("tree_title")}>
         <header><h2>{t("tree_title")}</h2></header>
         <Agents />
       </aside>}
@@ -51,20 +51,42 @@ export function App() {
   )
 }
 
-function Head() {
+function Conversation() {
+  const { view } = state
+  return (
+    <>
+      {view?.isGone ? <Gone /> : state.loadError !== "" ? <LoadError why={state.loadError} />
+        : state.isLoading && !view ? <Loading /> : view ? <Thread view={view} /> : <Start />}
+      <div class="foot">
+        <Composer view={view} />
+        <StatusLine view={view} />
+      </div>
+    </>
+  )
+}
+
+function Window({ shown }: { shown: Shown }) {
+  return shown.kind === "chat" ? <ChatWindow /> : null
+}
+
+function titleOfWindow(shown: Shown): string {
+  return shown.kind === "chat" ? t("chat_title") : ""
+}
+
+function Head({ shown }: { shown: Shown | undefined }) {
   const count = waitingCount()
   const id = state.current
   return (
     <header class="head">
       <IconButton icon="menu" class="narrow" label={t("sessions_label")} onClick={() => set({ drawer: "rail" })} />
-      <h1>{id === undefined ? t("session_new") : titleOf(id)}</h1>
+      <h1>{shown ? titleOfWindow(shown) : id === undefined ? t("session_new") : titleOf(id)}</h1>
       <IconButton icon="bell" class={count > 0 ? "is-waiting" : ""} label={t("approvals_button", { count })}
         onClick={() => set({ panel: "approvals" })}>
         {count > 0 && <span class="count" aria-hidden="true">{count}</span>}
       </IconButton>
-      <IconButton icon="tree" class="wide" label={t("tree_toggle")} pressed={state.showTree}
-        onClick={() => set({ showTree: !state.showTree })} />
-      <IconButton icon="tree" class="narrow" label={t("tree_title")} onClick={() => set({ drawer: "tree" })} />
+      {!shown && <IconButton icon="tree" class="wide" label={t("tree_toggle")} pressed={state.showTree}
+        onClick={() => set({ showTree: !state.showTree })} />}
+      {!shown && <IconButton icon="tree" class="narrow" label={t("tree_title")} onClick={() => set({ drawer: "tree" })} />}
       <IconButton icon="gear" label={t("settings")} onClick={() => set({ panel: "settings" })} />
     </header>
   )

@@ -288,9 +288,14 @@ async function loadTold(id: string) {
 
 /** Leaves the open session, for a new one. */
 export function compose() {
+  if (location.hash !== "") history.pushState(null, "", location.pathname)
+  leaveSession()
+}
+
+/** Follows no session any more. */
+export function leaveSession() {
   opened += 1
   sessionFeed?.close()
-  if (location.hash !== "") history.pushState(null, "", location.pathname)
   set({ current: undefined, view: undefined, told: undefined, focus: undefined, loadError: "", drawer: undefined })
 }
 

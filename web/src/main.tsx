@@ -3,10 +3,11 @@
 import { render } from "preact"
 import { App, Boundary } from "./app.tsx"
 import { waitingCount } from "./approvals.tsx"
-import { compose, onVisibility, open, sessionOfAddress, start } from "./live.ts"
-import { onChange, set, state } from "./store.ts"
+import { compose, leaveSession, onVisibility, open, sessionOfAddress, start } from "./live.ts"
+import { changed, onChange, set, state } from "./store.ts"
 import { applyTheme } from "./theme.ts"
 import { copy } from "./ui.tsx"
+import { windowOfAddress } from "./windows.ts"
 import { t } from "./words.ts"
 
 const root = document.getElementById("page")
@@ -30,8 +31,10 @@ addEventListener("popstate", () => {
     set({ phase: "starting", view: undefined })
     return void start()
   }
+  if (state.phase !== "ready") return
+  if (windowOfAddress()) return leaveSession()
   const id = sessionOfAddress()
-  if (id === state.current || state.phase !== "ready") return
+  if (id === state.current) return changed()
   if (id === undefined) compose()
   else void open(id)
 })

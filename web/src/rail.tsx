@@ -6,8 +6,9 @@ import { api } from "./api.ts"
 import type { Hit, SessionInfo } from "./api.ts"
 import { mayUse, titleOf } from "./approvals.tsx"
 import { compose, open } from "./live.ts"
-import { sentence, state } from "./store.ts"
+import { sentence, set, state } from "./store.ts"
 import { Icon, Menu } from "./ui.tsx"
+import { CHAT_HASH, windowOfAddress } from "./windows.ts"
 import { ago, t, visible } from "./words.ts"
 
 export function Rail() {
@@ -25,7 +26,18 @@ export function Rail() {
       <nav class="rail-list" aria-label={t("sessions_label")}>
         {query.trim() === "" ? <All /> : <Found {...found} />}
       </nav>
+      <nav class="rail-windows" aria-label={t("windows_label")}>
+        <WindowLink icon="chat" hash={CHAT_HASH} label={t("chat_title")} isOpen={windowOfAddress()?.kind === "chat"} />
+      </nav>
     </>
+  )
+}
+
+function WindowLink({ icon, hash, label, isOpen }: { icon: string; hash: string; label: string; isOpen: boolean }) {
+  return (
+    <a href={hash} aria-current={isOpen ? "page" : undefined} onClick={() => set({ drawer: undefined })}>
+      <Icon name={icon} />{label}
+    </a>
   )
 }
 

@@ -41,6 +41,8 @@ const PATHS: Record<string, string> = {
   alert: "M12 4 3 19h18L12 4ZM12 10v4M12 16.5h.01",
   trash: "M5 7h14M10 7V4.5h4V7M7 7l1 13h8l1-13",
   save: "M12 4v11M7 11l5 5 5-5M5 20h14",
+  chat: "M4 5h16v11h-9l-4 4v-4H4zM8 9h8M8 12h5",
+  film: "M4 5h16v14H4zM8 5v14M16 5v14M4 9.5h4M4 14.5h4M16 9.5h4M16 14.5h4",
   back: "M19 12H5M11 6l-6 6 6 6",
 }
 

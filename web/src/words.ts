@@ -7,6 +7,8 @@ type Values = Record<string, string | number>
 const language = "en"
 const plurals = new Intl.PluralRules(language)
 const numbers = new Intl.NumberFormat(language)
+const times = new Intl.DateTimeFormat(language, { timeStyle: "short" })
+const days = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" })
 const short = new Intl.NumberFormat(language, { notation: "compact", maximumFractionDigits: 1 })
 
 /** A sentence of the catalogue; `count` chooses its plural form. */
@@ -47,6 +49,13 @@ export function ago(at: number, now = Date.now()): string {
   if (minutes < 60) return t("ago_minutes", { minutes })
   if (minutes < 60 * 24) return t("ago_hours", { hours: Math.floor(minutes / 60) })
   return t("ago_days", { days: Math.floor(minutes / 60 / 24) })
+}
+
+/** The time of day of a moment, and its day unless that is today. */
+export function clock(at: string | number): string {
+  const date = new Date(at)
+  const isToday = date.toDateString() === new Date().toDateString()
+  return Number.isNaN(date.getTime()) ? "" : (isToday ? times : days).format(date)
 }
 
 export function dollars(usd: number): string {

@@ -139,6 +139,13 @@ async fn needs_npm_needs_browser_decisions_sessions_and_logins_are_in_hand() {
     tests("tests/keep.test.mjs", ".").await;
 }
 
+// proves CH-3, CH-4, CH-5, CH-6, CH-7, CH-8, CH-14
+#[tokio::test]
+async fn needs_npm_needs_browser_the_window_into_the_global_chat_misses_nothing_and_changes_nothing()
+ {
+    tests("tests/chat.test.mjs", ".").await;
+}
+
 // proves FC-8
 #[tokio::test]
 async fn needs_npm_needs_browser_axe_finds_nothing_on_a_wide_screen() {

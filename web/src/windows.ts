@@ -1,0 +1,52 @@
+// The windows beside the conversation, by the page's address: they are gone when it is another.
+
+/** What the address shows; none for a session. */
+export type Shown = { kind: "chat" } | { kind: "movie"; room: string; isHost: boolean }
+
+export const CHAT_HASH = "#/chat"
+const HOST = "/host"
+/** The room that a join without a name leads to. */
+export const DEFAULT_ROOM = "default"
+
+export function windowOfAddress(hash = location.hash): Shown | undefined {
+  if (hash === CHAT_HASH) return { kind: "chat" }
+  const match = /^#\/movie(?:\/([^/]*))?(\/host)?$/.exec(hash)
+  if (!match) return undefined
+  return { kind: "movie", room: nameOf(match[1] ?? ""), isHost: match[2] === HOST }
+}
+
+export function movieHash(room: string, isHost = false): string {
+  return `#/movie/${encodeURIComponent(room)}${isHost ? HOST : ""}`
+}
+
+/** A room of the address, which people may have changed. */
+function nameOf(part: string): string {
+  try {
+    return decodeURIComponent(part).trim() || DEFAULT_ROOM
+  } catch {
+    return part
+  }
+}
+
+/** After so long in the background a window lets its connection go: a browser has six for a server. */
+const LEAVING_MS = 30_000
+
+/** Does something while the page is in view, and ends it for good when it is told. */
+export function whileInView(begin: () => () => void): () => void {
+  let end: (() => void) | undefined = begin()
+  let leaving: number | undefined
+  const onVisibility = () => {
+    clearTimeout(leaving)
+    if (!document.hidden) end ??= begin()
+    else leaving = window.setTimeout(() => {
+      end?.()
+      end = undefined
+    }, LEAVING_MS)
+  }
+  document.addEventListener("visibilitychange", onVisibility)
+  return () => {
+    document.removeEventListener("visibilitychange", onVisibility)
+    clearTimeout(leaving)
+    end?.()
+  }
+}

@@ -1,0 +1,164 @@
+// The window into the global chat, in a real browser.
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+import { Browser, Server, until, wait } from "./lib.mjs"
+
+let browser, demo, quiet
+
+before(async () => {
+  browser = await Browser.start()
+  demo = await Server.start({ settings: { SAMOVAR__CHAT__GREETING: "Good morning.", SAMOVAR__CHAT__AGENT: "nobody" } })
+  quiet = await Server.start({ settings: { SAMOVAR__CHAT__AGENT: "nobody" } })
+})
+after(async () => {
+  await browser?.stop()
+  await Promise.all([demo?.stop(), quiet?.stop()])
+})
+
+/** The chat's window, closed after the test, that ran into no fault. */
+async function chatOf(server, work, { prepare } = {}) {
+  const page = await browser.open(server)
+  await prepare?.(page)
+  await page.getByRole("link", { name: "Global chat" }).first().click()
+  await page.getByText("This chat is in the server's memory only").waitFor()
+  await work(page)
+  assert.deepEqual(page.faults, [])
+  await page.context().close()
+}
+
+const say = (server, text) => server.call("/chat/user_message", { text })
+const texts = (page) => page.locator(".chat-text, .chat-row .text").allInnerTexts()
+const send = async (page, text) => {
+  await page.fill("#composer", text)
+  await page.press("#composer", "Enter")
+}
+
+/** Lets an agent of a session of its own do something, and does not wait for the end of its turn. */
+async function turn(server, content) {
+  const { id } = await server.agent("createSession", {})
+  await server.agent("sendMessage", { sessionId: id, content, waitSeconds: 0 })
+  return id
+}
+
+// proves CH-14, CH-3, CH-12
+test("what agents said before the page was open is there, in the order of the ids, and looking changes nothing", async () => {
+  await turn(demo, "tell the chat that the build is done")
+  const before = await until("the agent's message", async () => {
+    const said = await demo.call("/chat/history")
+    return said.length >= 2 && said
+  })
+  const sessions = (await demo.agent("listSessions", {})).totalCount
+  const asked = []
+  await chatOf(demo, async (page) => {
+    await page.locator(".chat-row").getByText("the build is done").waitFor()
+    assert.deepEqual(await texts(page), before.map(({ text }) => text))
+    assert.equal(await page.locator(".chat-row").first().locator("b").innerText(), "ChatAgent")
+  }, { prepare: (page) => page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`)) })
+  assert.deepEqual(asked.filter((one) => one.startsWith("POST")), [])
+  assert.equal((await demo.agent("listSessions", {})).totalCount, sessions)
+  assert.deepEqual(await demo.call("/chat/history"), before)
+})
+
+// proves CH-14, CH-4
+test("the open question is above the box with who asks and how many wait, and its agent continues with the answer", () =>
+  chatOf(demo, async (page) => {
+    const first = await turn(demo, "ask me: tea or coffee?")
+    await page.locator(".pinned").getByText("tea or coffee?").waitFor()
+    await turn(demo, "ask me: milk or sugar?")
+    await page.getByText("1 more question waits").waitFor()
+    assert.match(await page.locator(".pinned h2").innerText(), /master asks you/)
+    const calls = async () => (await demo.agent("getMessages", { sessionId: first })).length
+    const waiting = await calls()
+    await wait(500)
+    assert.equal(await calls(), waiting, "nothing runs while the question is open")
+    await send(page, "green tea, please")
+    await page.locator(".pinned").getByText("milk or sugar?").waitFor()
+    assert.equal(await page.inputValue("#composer"), "")
+    await until("the agent continues with the answer", async () =>
+      JSON.stringify(await demo.agent("getMessages", { sessionId: first })).includes("green tea, please"))
+    await send(page, "neither")
+    await page.locator(".pinned").waitFor({ state: "detached" })
+    const said = await demo.call("/chat/history")
+    const [question, answer] = [said.find(({ text }) => text.startsWith("tea or coffee?")), said.find(({ text }) => text === "green tea, please")]
+    assert.deepEqual(answer.meta, { reply_to: question.id })
+  }))
+
+// proves CH-14, CH-6
+test("a text that is refused stays in the box, with the reason, and is not in the chat", () =>
+  chatOf(quiet, async (page) => {
+    const count = (await quiet.call("/chat/history")).length
+    for (const text of ["x".repeat(70_000), "\u2800\u2800"]) {
+      await send(page, text)
+      await page.locator(".refused").getByText("Your text is still in the box.").waitFor()
+      assert.ok((await page.locator(".refused").innerText()).length > 40)
+      assert.equal(await page.inputValue("#composer"), text)
+    }
+    assert.equal((await quiet.call("/chat/history")).length, count)
+    await send(page, "a short one")
+    await page.locator(".chat-row.is-user").getByText("a short one").waitFor()
+    assert.equal(await page.locator(".refused").count(), 0)
+    assert.equal(await page.inputValue("#composer"), "")
+  }))
+
+// proves CH-14
+test("without a stream the page asks for what is new, and says so", () =>
+  chatOf(quiet, async (page) => {
+    await page.getByText("so the page asks every two seconds").waitFor()
+    await say(quiet, "said while nothing streams")
+    await page.getByText("said while nothing streams").waitFor({ timeout: 8_000 })
+    await send(page, "and an answer")
+    await page.getByText("and an answer").waitFor({ timeout: 8_000 })
+    assert.equal(await page.locator(".chat-row", { hasText: "said while nothing streams" }).count(), 1)
+  }, { prepare: (page) => page.route("**/chat/stream*", (route) => route.abort()) }))
+
+// proves CH-14, CH-7
+test("a page in which nothing is asked shows what the stream brings", () =>
+  chatOf(quiet, async (page) => {
+    await wait(500)
+    let asked = 0
+    page.on("request", (request) => { asked += Number(request.url().includes("/chat/history")) })
+    await say(quiet, "brought by the stream")
+    await page.getByText("brought by the stream").waitFor({ timeout: 5_000 })
+    assert.equal(asked, 0)
+  }))
+
+// proves CH-14, CH-5
+test("another run of the server is said, and what is being written stays", () =>
+  chatOf(quiet, async (page) => {
+    await say(quiet, "from the run before")
+    await page.getByText("from the run before").waitFor()
+    await page.fill("#composer", "half a thought")
+    await quiet.kill()
+    await page.getByText("The server does not answer.").first().waitFor()
+    await quiet.up()
+    await page.getByText("The server was restarted, and the chat began again.").waitFor()
+    assert.equal(await page.getByText("from the run before").count(), 0)
+    assert.equal(await page.inputValue("#composer"), "half a thought")
+    await send(page, "half a thought, and the rest")
+    await page.locator(".chat-row.is-user").getByText("half a thought, and the rest").waitFor()
+    assert.equal((await quiet.call("/chat/history")).length, 1)
+  }))
+
+// proves CH-14, CH-8, FC-8
+test("a chat of 10,000 messages stays usable, and says what is no longer kept", async () => {
+  for (let at = 0; at < 10_010; at += 65) {
+    await Promise.all(Array.from({ length: Math.min(65, 10_010 - at) }, (_, more) => say(quiet, `message ${at + more} in the chat`)))
+  }
+  await chatOf(quiet, async (page) => {
+    await page.getByText("message 10009 in the chat", { exact: true }).waitFor()
+    assert.ok((await page.locator(".chat-row").count()) <= 1_000)
+    for (let at = 0; at < 40 && (await page.locator(".earlier").count()) > 0; at += 1) {
+      const first = await page.locator(".chat-row").first().getAttribute("id")
+      await page.locator(".earlier").click()
+      await until("earlier messages, or the word that there are none", async () =>
+        (await page.locator(".earlier").count()) === 0 || (await page.locator(".chat-row").first().getAttribute("id")) !== first)
+    }
+    await page.getByText(/Messages before #\d+ are no longer kept\./).waitFor()
+    assert.equal(await page.locator(".chat-row").count(), 10_000)
+    const begun = Date.now()
+    await send(page, "still here")
+    await page.locator(".chat-row.is-user").getByText("still here", { exact: true }).waitFor()
+    assert.ok(Date.now() - begun < 3_000, `${Date.now() - begun} ms`)
+  })
+})
