@@ -26,6 +26,9 @@ const MAX_ROWS: usize = 5000;
 /// Bytes of rows that are read at once, at most, unless the first alone has more.
 const MAX_ROW_BYTES: usize = 4 << 20;
 
+/// Bytes at the end of a room's file in which its newest rows are looked for.
+const MAX_NEWEST_BYTES: u64 = 2 << 20;
+
 /// The study logs of a server. A clone is another handle on them.
 #[derive(Clone)]
 pub struct StudyLogs(Arc<Inner>);
@@ -109,6 +112,31 @@ impl StudyLogs {
             let why = locale::relay::log_unreadable(id, error);
             Error::new(Code::StoreFailed, why)
         })
+    }
+
+    /// The newest rows of a room's own file after one, oldest first: of its last 2 MiB, at most 5,000,
+    /// and none for a room without a file. Reads the file, so it may block.
+    ///
+    /// # Errors
+    /// [`Code::StoreFailed`] when a row cannot be read.
+    pub fn room_rows(
+        &self,
+        room: &str,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        let room = room.trim();
+        let unreadable = |error| {
+            let why = locale::relay::log_unreadable(shown(room), error);
+            Error::new(Code::StoreFailed, why)
+        };
+        let file = match self.0.files.read_room(&room_id(room)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error)),
+        };
+        let bounds = (limit.min(MAX_ROWS), MAX_ROW_BYTES);
+        reading::newest_rows(&file, MAX_NEWEST_BYTES, after, bounds).map_err(unreadable)
     }
 
     /// The rooms with an open study session whose host was one of this process. Reads their logs, so

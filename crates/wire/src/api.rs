@@ -42,8 +42,8 @@ pub use model::{
 };
 pub use recovery::{RecoveryInfo, WaitingTurn};
 pub use relay::{
-    AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, StudiesParams,
-    StudyRowsParams,
+    AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, RoomRowsParams,
+    StudiesParams, StudyRowsParams,
 };
 pub use remembered::{EditRememberedParams, RememberedInfo, RememberedList, RememberedParams};
 pub use search::{SearchHit, SearchParams, SearchResult};

@@ -114,6 +114,13 @@ impl Files {
         regular(openat(&folder, file_name(id), flags, PRIVATE)?.into())
     }
 
+    /// Opens a room's file, to read it.
+    pub(crate) fn read_room(&self, id: &str) -> io::Result<File> {
+        let folder = self.old_folder(Folder::Rooms)?;
+        let flags = OFlags::RDONLY | SAFE;
+        regular(openat(&folder, file_name(id), flags, Mode::empty())?.into())
+    }
+
     /// Moves a room's file away, into the place of the one that was moved before.
     pub(crate) fn roll_room(&self, id: &str) -> io::Result<()> {
         let folder = self.folder(Folder::Rooms)?;

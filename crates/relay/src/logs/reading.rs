@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
 use samovar_core::relay::{HostKind, MessageKind, RelayRole, StudyInfo, StudyView};
@@ -161,6 +161,25 @@ pub(super) fn rows(
         Ok(true)
     })?;
     Ok(rows)
+}
+
+/// The rows after one of them that are whole in the last bytes of a file.
+pub(super) fn newest_rows(
+    mut file: &File,
+    last_bytes: u64,
+    after: Option<u64>,
+    bounds: (usize, usize),
+) -> io::Result<Vec<Row>> {
+    let begin = file.metadata()?.len().saturating_sub(last_bytes);
+    if begin > 0 {
+        // A row that begins exactly there is told by the newline before it.
+        file.seek(SeekFrom::Start(begin - 1))?;
+        let mut cut = BufReader::new(file).take(last_bytes);
+        let mut skipped = Vec::new();
+        cut.read_until(b'\n', &mut skipped)?;
+        file.seek(SeekFrom::Start(begin - 1 + skipped.len() as u64))?;
+    }
+    rows(file, StudyView::File, after, bounds)
 }
 
 /// Whether a host would have this in its log.

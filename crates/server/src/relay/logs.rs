@@ -5,7 +5,7 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 use samovar_relay::StudyLogs;
 use samovar_wire::agent::Within;
-use samovar_wire::api::{BASE_PATH, StudiesParams, StudyRowsParams};
+use samovar_wire::api::{BASE_PATH, RoomRowsParams, StudiesParams, StudyRowsParams};
 
 use crate::relaying::{Call, Endpoint};
 use crate::reply::fitting;
@@ -28,6 +28,11 @@ pub(super) fn routes() -> Vec<Endpoint> {
             "Returns the rows of a study log, oldest first.",
             rows,
         ),
+        Endpoint::showing(
+            format!("{BASE_PATH}/relay/rooms/{{room}}/log"),
+            "Returns the newest rows of a room's own log, oldest first.",
+            room_rows,
+        ),
     ]
 }
 
@@ -47,6 +52,15 @@ async fn rows(call: Call, params: StudyRowsParams) -> Result<Vec<StudyRow>, Erro
     let limit = limit.map_or(ROWS, Within::get) as usize;
     let rows = read(&call, move |logs| logs.rows(&id, view, after, limit)).await?;
     Ok(fitting(rows.into_iter()))
+}
+
+async fn room_rows(call: Call, params: RoomRowsParams) -> Result<Vec<StudyRow>, Error> {
+    let room = call.segment("room").to_owned();
+    let limit = params.limit.map_or(ROWS, Within::get) as usize;
+    let rows = read(&call, move |logs| {
+        logs.room_rows(&room, params.after, limit)
+    });
+    Ok(fitting(rows.await?.into_iter()))
 }
 
 /// Files are read, and nobody else is to wait with it.

@@ -43,6 +43,15 @@ pub struct PersonDoesParams {
     pub params: Payload,
 }
 
+/// Parameters for reading the newest rows of a room's own log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoomRowsParams {
+    /// Only rows after this `eventIndex`.
+    pub after: Option<u64>,
+    /// The most rows to return; by default 1,000.
+    pub limit: Option<Within<1, 5000>>,
+}
+
 /// Parameters for listing study logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StudiesParams {

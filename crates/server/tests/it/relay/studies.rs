@@ -186,6 +186,34 @@ async fn a_study_goes_on_in_the_same_file_after_a_restart() {
     assert!(restarted < at("tool.call", json!("after")));
 }
 
+// proves RL-14
+#[tokio::test]
+async fn the_owner_reads_the_newest_rows_of_a_room_outside_its_studies() {
+    let app = app().await;
+    let path = "/api/relay/rooms/default/log";
+    assert_eq!(app.get(path).await.body, json!([]));
+    let mut host = Peer::host(&app).await;
+    let mut agent = Peer::agent(&app).await;
+    let params = json!({"toolName": "next", "params": {}, "reason": "outside"});
+    agent.say(envelope("tool.call", "c", params.clone())).await;
+    host.hears_a("tool.call").await;
+    start_study(&mut agent, &mut host, "a").await;
+    agent.say(envelope("tool.call", "d", params)).await;
+    host.hears_a("tool.call").await;
+
+    let all = app.get(path).await.body;
+    let calls = |rows: &Value| {
+        let rows = rows.as_array().unwrap().iter();
+        let calls = rows.filter(|row| row["type"] == "tool.call" && row["role"] == "agent");
+        calls.map(|row| row["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(calls(&all), ["c"]);
+    let (first, second) = (&all[0], &all[1]);
+    let index = &first["eventIndex"];
+    let page = app.get(&format!("{path}?after={index}&limit=1")).await.body;
+    assert_eq!(page, json!([second]));
+}
+
 // proves RL-14, RL-17
 #[tokio::test]
 async fn the_owner_lists_the_studies_and_reads_their_rows_in_pages() {
