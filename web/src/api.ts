@@ -89,6 +89,26 @@ export interface TokenInfo {
   createdAt: number
 }
 
+/** A room of the relay, as `GET /api/relay/rooms` lists it. */
+export interface RoomInfo {
+  room: string
+  host?: "socket" | "built_in"
+  agents: number
+  study?: string
+}
+
+/** A study log in short. */
+export interface StudyInfo {
+  id: string
+  room?: string
+  studyId?: string
+  participantId?: string
+  begun?: string
+  lengthMs: number
+  rows: number
+  isEnded: boolean
+}
+
 /** A refusal, with the sentence that the server gives for it. */
 export class Refusal extends Error {
   readonly status: number
@@ -146,6 +166,12 @@ const agent = <T>(method: string, params: object, signal?: AbortSignal) =>
 
 const part = encodeURIComponent
 
+/** A log of the relay: that of a study, or a room's own. */
+export type RowSource = { study: string } | { room: string }
+
+const pathOf = (source: RowSource) =>
+  "study" in source ? `logs/${part(source.study)}` : `rooms/${part(source.room)}/log`
+
 /** Posts what begins a turn, and leaves its stream: the feed of the session shows the turn. */
 async function begin(path: string, body: object): Promise<void> {
   const leaving = new AbortController()
@@ -200,6 +226,17 @@ export const api = {
   revokeRule: (id: string) => value<null>("DELETE", `/api/rules/${part(id)}`),
   tokens: () => value<TokenInfo[]>("GET", "/api/tokens"),
   revokeToken: (name: string) => value<null>("DELETE", `/api/tokens/${part(name)}`),
+  makeToken: (name: string, scope: string) => value<{ token: string }>("POST", "/api/tokens", { name, scope }),
+  rooms: () => value<RoomInfo[]>("GET", "/api/relay/rooms"),
+  showMovie: (room: string) => value<null>("POST", `/api/relay/rooms/${part(room)}/host`, { kind: "movie" }),
+  sayInRoom: (room: string, text: string) => value<null>("POST", `/api/relay/rooms/${part(room)}/say`, { text }),
+  doInRoom: (room: string, toolName: string, params: object) =>
+    value<null>("POST", `/api/relay/rooms/${part(room)}/do`, { toolName, params }),
+  studies: (after?: string) =>
+    value<StudyInfo[]>("GET", `/api/relay/logs?limit=200${after === undefined ? "" : `&after=${part(after)}`}`),
+  /** The text of the rows, as they are in the file. */
+  rows: (source: RowSource, after?: number) =>
+    request("GET", `/api/relay/${pathOf(source)}?limit=1000${after === undefined ? "" : `&after=${after}`}`).then((said) => said.text()),
   told: (sessionId: string) => value<Told>("GET", `/api/sessions/${part(sessionId)}/context`),
   search: (query: string, signal?: AbortSignal) =>
     value<{ items: Hit[]; indexed: boolean }>("GET", `/api/search?limit=12&query=${part(query)}`, undefined, signal),

@@ -20,6 +20,8 @@ async function load(name) {
 const model = await load("model.ts")
 const words = await load("words.ts")
 const feed = await load("feed.ts")
+const uispec = await load("uispec.ts")
+const logs = await load("logs.ts")
 
 /** A recorded session: what its feed said, what was stored, and its turns. */
 const recorded = JSON.parse(readFileSync(join(here, "recorded.json"), "utf8"))
@@ -125,4 +127,35 @@ test("no sentence is in the code itself", () => {
 test("what is hidden in a text is spelled out", () => {
   assert.equal(words.visible("a\u202eb\u200bc\u0007\n\td"), "a\\u{202e}b\\u{200b}c\\u{7}\n\td")
   assert.equal(words.visible("tea, чай, 茶 🫖"), "tea, чай, 茶 🫖")
+})
+
+// proves RL-29, FC-6
+test("a screen is read from whatever a host sends", () => {
+  const spec = uispec.specOf({
+    stage: "movie", title: "Which?", visibleItems: [{ id: "m2", value: "Two" }, { id: "m1", value: "One", isDisabled: true }],
+    items: [{ id: "m1", title: "One", genre: "Drama" }, { id: "m2", title: "Zwei", genre: "Comedy", rating: 7.5 }, { id: "m3" }],
+    state: { selected: "m2", highlighted: ["m1"], booking: { movie: { id: "m2", title: "Two" }, theater: null, seats: ["A1", "A2"], tickets: [{ typeId: "adult", name: "Adult", quantity: 2 }] } },
+    modification: { filter: [{ field: "genre", operator: "in", value: ["a", "b"] }], sort: { field: "rating", order: "desc" } },
+    display: { valueField: "title", component: "buttonGroup" }, meta: { seatCount: 2 },
+  })
+  assert.deepEqual(spec.items.map(({ id, value, isDisabled, about }) => [id, value, isDisabled, about]),
+    [["m2", "Two", false, ["Comedy", "7.5"]], ["m1", "One", true, ["Drama"]]])
+  assert.deepEqual([[...spec.selected], [...spec.highlighted], spec.hidden], [["m2"], ["m1"], 1])
+  assert.deepEqual(spec.changes, ["genre in a, b", "rating desc"])
+  assert.deepEqual(spec.facts, [["movie", "Two"], ["seats", "A1, A2"], ["tickets", "2 × Adult"], ["seat count", "2"]])
+  for (const none of [7, "text", [], [[null]], { items: 3, visibleItems: {}, state: [], modification: 1, display: "x" }, { visibleItems: [null, 1, [], {}] }]) {
+    assert.ok(uispec.specOf(none), JSON.stringify(none))
+    assert.ok(uispec.historyOf([none]).length === 1 && uispec.toolsOf([none]).length === 1)
+  }
+  assert.equal(uispec.specOf(null), undefined)
+})
+
+// proves RL-17
+test("the rows of a log stay as they are written", () => {
+  const rows = ['{"a":2.0,"b":"x\\"],[{"}', "[1,[2]]", '"plain"', "12345678901234567890"]
+  assert.deepEqual(logs.elementsOf(`[${rows.join(",")}]`), rows)
+  assert.deepEqual(logs.elementsOf(" [ ] "), [])
+  for (const [text, cell] of [["a,b", '"a,b"'], ["=1+1", "'=1+1"], ["\t=1", '"\'\t=1"'], ["＝1", "'＝1"], ['say "hi"', '"say ""hi"""'], ["1-2", "1-2"], ["a;=1", '"a;=1"']]) {
+    assert.equal(logs.cellOf(text), cell)
+  }
 })
