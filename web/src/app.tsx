@@ -6,6 +6,7 @@ import { Tray, waitingCount, titleOf } from "./approvals.tsx"
 import { ChatWindow } from "./chat.tsx"
 import { Composer } from "./composer.tsx"
 import { start } from "./live.ts"
+import { MovieWindow } from "./movie.tsx"
 import { Rail } from "./rail.tsx"
 import { Settings } from "./settings.tsx"
 import { StatusLine, ToldPanel } from "./status.tsx"
@@ -66,11 +67,11 @@ function Conversation() {
 }
 
 function Window({ shown }: { shown: Shown }) {
-  return shown.kind === "chat" ? <ChatWindow /> : null
+  return shown.kind === "chat" ? <ChatWindow /> : <MovieWindow room={shown.room} />
 }
 
 function titleOfWindow(shown: Shown): string {
-  return shown.kind === "chat" ? t("chat_title") : ""
+  return shown.kind === "chat" ? t("chat_title") : t("movie_title")
 }
 
 function Head({ shown }: { shown: Shown | undefined }) {

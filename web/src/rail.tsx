@@ -8,7 +8,7 @@ import { mayUse, titleOf } from "./approvals.tsx"
 import { compose, open } from "./live.ts"
 import { sentence, set, state } from "./store.ts"
 import { Icon, Menu } from "./ui.tsx"
-import { CHAT_HASH, windowOfAddress } from "./windows.ts"
+import { CHAT_HASH, DEFAULT_ROOM, movieHash, windowOfAddress } from "./windows.ts"
 import { ago, t, visible } from "./words.ts"
 
 export function Rail() {
@@ -28,6 +28,7 @@ export function Rail() {
       </nav>
       <nav class="rail-windows" aria-label={t("windows_label")}>
         <WindowLink icon="chat" hash={CHAT_HASH} label={t("chat_title")} isOpen={windowOfAddress()?.kind === "chat"} />
+        <WindowLink icon="film" hash={movieHash(DEFAULT_ROOM)} label={t("movie_title")} isOpen={windowOfAddress()?.kind === "movie"} />
       </nav>
     </>
   )

@@ -1,4 +1,4 @@
-// What a host shows, read from its `uiSpec` alone. A host may be of anybody's making: whatever is not
+// What a host shows, read from its `uiSpec` alone. Anyone may write a host: whatever is not
 // as the protocol has it becomes as much as can be shown of it.
 
 export interface Item {
@@ -56,7 +56,7 @@ export function wordsOf(value: unknown): string {
   return typeof count === "number" ? `${count} × ${words}` : words
 }
 
-/** What is on the screen; none when nothing is. */
+/** What is on the screen, if anything is. */
 export function specOf(raw: unknown): Spec | undefined {
   if (raw === null || raw === undefined) return undefined
   const spec = fieldsOf(raw)

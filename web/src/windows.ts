@@ -1,22 +1,21 @@
 // The windows beside the conversation, by the page's address: they are gone when it is another.
 
 /** What the address shows; none for a session. */
-export type Shown = { kind: "chat" } | { kind: "movie"; room: string; isHost: boolean }
+export type Shown = { kind: "chat" } | { kind: "movie"; room: string }
 
 export const CHAT_HASH = "#/chat"
-const HOST = "/host"
 /** The room that a join without a name leads to. */
 export const DEFAULT_ROOM = "default"
 
 export function windowOfAddress(hash = location.hash): Shown | undefined {
   if (hash === CHAT_HASH) return { kind: "chat" }
-  const match = /^#\/movie(?:\/([^/]*))?(\/host)?$/.exec(hash)
+  const match = /^#\/movie(?:\/([^/]*))?$/.exec(hash)
   if (!match) return undefined
-  return { kind: "movie", room: nameOf(match[1] ?? ""), isHost: match[2] === HOST }
+  return { kind: "movie", room: nameOf(match[1] ?? "") }
 }
 
-export function movieHash(room: string, isHost = false): string {
-  return `#/movie/${encodeURIComponent(room)}${isHost ? HOST : ""}`
+export function movieHash(room: string): string {
+  return `#/movie/${encodeURIComponent(room)}`
 }
 
 /** A room of the address, which people may have changed. */
@@ -48,5 +47,28 @@ export function whileInView(begin: () => () => void): () => void {
     document.removeEventListener("visibilitychange", onVisibility)
     clearTimeout(leaving)
     end?.()
+  }
+}
+
+/** So long something stays open that is closed: a part of the page that is mounted twice opens it once. */
+const LINGER_MS = 250
+
+/** Opens something for as long as a part of the page is there; one thing at a time. */
+export function keeper<Key>(open: (key: Key) => () => void): (key: Key, name: string) => () => void {
+  let kept: { name: string; close: () => void } | undefined
+  let leaving: number | undefined
+  return (key, name) => {
+    clearTimeout(leaving)
+    if (kept?.name !== name) {
+      kept?.close()
+      kept = { name, close: open(key) }
+    }
+    return () => {
+      clearTimeout(leaving)
+      leaving = window.setTimeout(() => {
+        kept?.close()
+        kept = undefined
+      }, LINGER_MS)
+    }
   }
 }

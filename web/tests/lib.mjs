@@ -57,6 +57,10 @@ export class Server {
     return `http://127.0.0.1:${this.port}`
   }
 
+  get token() {
+    return TOKEN
+  }
+
   env() {
     const { PATH, LANG } = process.env
     const models = this.models ? { OPENAI_API_KEY: "x", OPENAI_BASE_URL: `http://127.0.0.1:${this.models.port}/v1` } : {}
@@ -124,7 +128,10 @@ export class Server {
 export class Browser {
   static async start() {
     const browser = new Browser()
-    browser.chromium = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] })
+    const args = ["--no-sandbox", "--disable-dev-shm-usage"]
+    // A page that comes from the driver has no address, and may open no socket on this machine.
+    if (process.env.PAGE_FROM_DISK) args.push("--disable-features=LocalNetworkAccessChecks")
+    browser.chromium = await chromium.launch({ executablePath: CHROMIUM, args })
     return browser
   }
 

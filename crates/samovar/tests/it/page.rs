@@ -146,6 +146,12 @@ async fn needs_npm_needs_browser_the_window_into_the_global_chat_misses_nothing_
     tests("tests/chat.test.mjs", ".").await;
 }
 
+// proves RL-18, RL-19, RL-20, RL-26, RL-29
+#[tokio::test]
+async fn needs_npm_needs_browser_a_room_is_used_by_hand_and_by_agents_at_once() {
+    tests("tests/movie.test.mjs", ".").await;
+}
+
 // proves FC-8
 #[tokio::test]
 async fn needs_npm_needs_browser_axe_finds_nothing_on_a_wide_screen() {

@@ -1,0 +1,163 @@
+// The window into a room of the relay: its screen by hand, and beside it what is said and done there.
+
+import { useEffect, useState } from "preact/hooks"
+import { attempt, state } from "./store.ts"
+import { Box } from "./box.tsx"
+import { mayUse } from "./approvals.tsx"
+import { act, movie, openMovie, sayInRoom, watchRoom } from "./movie.ts"
+import type { Row } from "./movie.ts"
+import { Screen } from "./screen.tsx"
+import { Scroll } from "./scroll.tsx"
+import { Text } from "./text.tsx"
+import { memo } from "./ui.tsx"
+import type { Entry } from "./uispec.ts"
+import { keeper, movieHash } from "./windows.ts"
+import { clock, t, visible } from "./words.ts"
+
+const keep = keeper<string>(watchRoom)
+
+export function MovieWindow({ room }: { room: string }) {
+  useEffect(() => (mayUse() ? keep(room, room) : undefined), [room])
+  if (!mayUse()) return <p class="thread-box middle">{t("movie_no_right", { scope: state.me?.scope ?? "" })}</p>
+  if (!movie.isRead || movie.room !== room) {
+    return <div class="thread-box middle" role={movie.why === "" ? "status" : "alert"}><p>{visible(movie.why || t("loading"))}</p></div>
+  }
+  const isActive = movie.info?.host === "built_in"
+  return (
+    <div class="movie">
+      <section class="movie-screen" tabindex={0} aria-label={t("movie_title")}>
+        <RoomBar room={room} />
+        {movie.why !== "" && <p class="refused" role="alert">{visible(movie.why)}</p>}
+        <Shown room={room} isActive={isActive} />
+      </section>
+      <div class="movie-talk">
+        <Talk />
+        <div class="foot">
+          <Box label={t("movie_box")} placeholder={t("movie_box")} isOff={!isActive} onSend={sayInRoom} />
+        </div>
+      </div>
+    </div>
+  )
+}
+
+/** Which room, and who is its host. */
+function RoomBar({ room }: { room: string }) {
+  const [name, setName] = useState(room)
+  useEffect(() => setName(room), [room])
+  const go = () => { if (name.trim() !== "") location.hash = movieHash(name.trim()) }
+  return (
+    <header class="room-bar">
+      <form onSubmit={(event) => (event.preventDefault(), go())}>
+        <label>{t("room")} <input value={name} maxLength={180} list="rooms" onInput={(event) => setName(event.currentTarget.value)} /></label>
+        <datalist id="rooms">{movie.rooms.map((one) => <option key={one.room} value={one.room} />)}</datalist>
+        {name.trim() !== room && <button type="submit" class="primary">{t("room_go")}</button>}
+      </form>
+      <HostState />
+    </header>
+  )
+}
+
+function HostState() {
+  const others = Math.max(0, (movie.info?.agents ?? 0) - 1)
+  const { host } = movie.info ?? {}
+  if (host === "built_in") return <p class="room-state">{t("host_server", { count: others })}</p>
+  return host === "socket" ? <p class="room-state is-waiting" role="status">{t("host_other")}</p> : null
+}
+
+function Shown({ room, isActive }: { room: string; isActive: boolean }) {
+  const { info, spec, isShown, tools, history } = movie
+  if (!info?.host) return <Nothing room={room} />
+  if (!isShown) return <p class="empty" role="status">{t("loading")}</p>
+  if (spec) {
+    const names = new Set(tools.map(({ name }) => name))
+    return <Screen key={spec.stage} spec={spec} tools={names} isActive={isActive} onDo={(tool, params) => void act(tool, params)} />
+  }
+  const last = history.findLast(({ by }) => by === "system")
+  return (
+    <section class="screen" aria-label={t("screen_label")}>
+      {last?.text && <h2>{visible(last.text)}</h2>}
+      <p class="note">{t("screen_none")}</p>
+    </section>
+  )
+}
+
+function Nothing({ room }: { room: string }) {
+  const [isBusy, setBusy] = useState(false)
+  const open = async () => {
+    setBusy(true)
+    await attempt(openMovie)
+    setBusy(false)
+  }
+  return (
+    <section class="screen" aria-label={t("screen_label")}>
+      <h2>{t("room_empty", { room: visible(room) })}</h2>
+      <p class="note">{t("room_empty_note")}</p>
+      <div class="buttons">
+        <button type="button" class="primary" disabled={isBusy} onClick={() => void open()}>{t("room_open")}</button>
+      </div>
+    </section>
+  )
+}
+
+// The thread
+
+type Said = { key: string; at: number; entry: Entry } | { key: string; at: number; row: Row; refused: string }
+
+/** What was shown, said and done, and each call of an agent with its reason, in the order of time. */
+function saidOf(history: Entry[], rows: Row[]): Said[] {
+  const begun = history[0]?.at ?? 0
+  const refusals = new Map(rows.filter(({ role, error }) => role === "host" && error !== undefined).map((row) => [row.replyTo, row.error ?? ""]))
+  const calls = rows.filter((row) => row.role === "host" && row.call !== undefined && row.at >= begun)
+  const called = new Set(calls.map(({ at }) => at))
+  // A call tells what its entry tells, and why.
+  const entries = history.filter(({ by, action, at }) => !(by === "agent" && action !== undefined && called.has(at)))
+  const said: Said[] = [
+    ...entries.map((entry) => ({ key: entry.id, at: entry.at, entry })),
+    ...calls.map((row) => ({ key: row.key, at: row.at, row, refused: refusals.get(row.id) ?? "" })),
+  ]
+  return said.sort((one, other) => one.at - other.at || Number("entry" in one) - Number("entry" in other))
+}
+
+/** So many are drawn; the log has all. */
+const DRAWN = 400
+
+function Talk() {
+  const said = saidOf(movie.history, movie.rows).slice(-DRAWN)
+  return (
+    <Scroll label={t("movie_talk")} first={said[0]?.key ?? ""}>
+      {said.length === 0 && <p class="empty">{t("movie_talk_empty")}</p>}
+      {said.map((one) => ("entry" in one ? <EntryRow key={one.key} id={one.key} entry={one.entry} />
+        : <CallRow key={one.key} row={one.row} refused={one.refused} />))}
+    </Scroll>
+  )
+}
+
+const EntryRow = memo(({ entry }: { entry: Entry; id: string }) => {
+  const { by, text, action, label, at } = entry
+  if (by === "system") return <p class="talk-shown note">{visible(text ?? "")}</p>
+  return (
+    <article class={`chat-row is-${by}`}>
+      <p class="chat-head"><b>{by === "user" ? t("chat_you") : t("movie_agent")}</b><time class="facts">{clock(at)}</time></p>
+      {action !== undefined ? <p class="talk-did">{didOf(action, visible(label ?? ""))}</p>
+        : by === "agent" ? <Text text={text ?? ""} isLive={false} /> : <p class="chat-text">{visible(text ?? "")}</p>}
+    </article>
+  )
+})
+
+function didOf(action: string, label: string): string {
+  if (action === "select") return t("did_select", { label })
+  if (action === "back") return t("did_back", { label })
+  return action === "input" ? t("did_input", { label }) : `${action} ${label}`
+}
+
+const CallRow = memo(({ row, refused }: { row: Row; refused: string }) => {
+  const { tool = "", params = "", reason = "" } = row.call ?? {}
+  return (
+    <article class="chat-row is-agent is-call">
+      <p class="chat-head"><b>{t("movie_agent")}</b><time class="facts">{clock(row.at)}</time></p>
+      <p class="talk-did"><code>{visible(`${tool} ${params}`)}</code></p>
+      <p class="talk-why">{reason === "" ? t("call_without_reason") : visible(reason)}</p>
+      {refused !== "" && <p class="talk-refused">{visible(refused)}</p>}
+    </article>
+  )
+})

@@ -1,0 +1,48 @@
+// External agents and hosts for the browser tests: members of a room that say what a test wants.
+
+import { createRequire } from "node:module"
+import { until } from "./lib.mjs"
+
+const require = createRequire(import.meta.url)
+// The browser's driver brings a WebSocket that takes headers; Node 20 has none.
+const { ws: WebSocket } = require("playwright-core/lib/utilsBundle")
+
+/** A member of a room. */
+export class Member {
+  static async join(server, role, room, token = server.token) {
+    const member = new Member()
+    member.heard = []
+    member.closed = undefined
+    member.numbers = 0
+    member.socket = new WebSocket(`ws://127.0.0.1:${server.port}/agent/ws`, { headers: { authorization: `Bearer ${token}` } })
+    member.socket.on("message", (data) => {
+      const said = JSON.parse(String(data))
+      member.heard.push(said)
+      member.onHeard?.(said)
+    })
+    member.socket.on("close", (code) => { member.closed = code })
+    await new Promise((open, failed) => (member.socket.on("open", open), member.socket.on("error", failed)))
+    const { type, payload } = await member.ask("relay.join", { role, sessionId: room })
+    if (type !== "relay.joined") throw new Error(payload.message)
+    return member
+  }
+
+  say(type, payload, more = {}) {
+    const id = `m-${++this.numbers}`
+    this.socket.send(JSON.stringify({ v: "mvp-0.2", type, id, payload, ...more }))
+    return id
+  }
+
+  async ask(type, payload = {}) {
+    const id = this.say(type, payload)
+    return until(`an answer to ${type}`, () => this.heard.find(({ replyTo }) => replyTo === id))
+  }
+
+  call(toolName, params = {}, reason = `I call ${toolName}.`) {
+    return this.ask("tool.call", { toolName, params, reason })
+  }
+
+  close() {
+    this.socket.close()
+  }
+}

@@ -1,0 +1,212 @@
+// The window into a room of the relay, in a real browser.
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+import { Member } from "./agents.mjs"
+import { Browser, Server, until, wait } from "./lib.mjs"
+
+let browser, demo
+
+before(async () => {
+  browser = await Browser.start()
+  demo = await Server.start()
+})
+after(async () => {
+  await browser?.stop()
+  await demo?.stop()
+})
+
+/** The window of a room, closed after the test, that ran into no fault. */
+async function roomOf(room, work) {
+  const page = await browser.open(demo)
+  await page.evaluate((hash) => { location.hash = hash }, `#/movie/${room}`)
+  await page.locator(".screen").waitFor()
+  await work(page)
+  assert.deepEqual(page.faults, [])
+  await page.context().close()
+}
+
+const show = (room) => demo.call(`/api/relay/rooms/${room}/host`, { kind: "movie" })
+const act = (room, toolName, params = {}) => demo.call(`/api/relay/rooms/${room}/do`, { toolName, params })
+const title = (page, text) => page.locator(".screen h2", { hasText: text }).waitFor()
+const next = (page) => page.locator(".screen").getByRole("button", { name: "Next" }).click()
+const item = (page, at = 0) => page.locator(".items button:enabled, .seat-row button:enabled").nth(at)
+
+/** Books by hand, from the first movie to the number of the booking. */
+async function bookByHand(page) {
+  for (const [question, list] of [["Which movie", "is-buttons"], ["In which theater", "is-buttons"], ["On which", "is-days"], ["At which time", "is-buttons"]]) {
+    await title(page, question)
+    await page.locator(`.items.${list}`).waitFor()
+    await item(page).click()
+    await page.locator(".items .is-on").waitFor()
+    await next(page)
+  }
+  await page.locator(".seats").waitFor()
+  for (const at of [0, 1]) {
+    await item(page, at).click()
+    await until("the seat is chosen", async () => (await page.locator(".seat-row .is-on").count()) === at + 1)
+  }
+  await next(page)
+  await page.locator(".quantities").waitFor()
+  for (const count of ["1", "2"]) {
+    await page.locator(".quantities li").first().getByRole("button", { name: /more$/ }).click()
+    await page.locator(".quantities output").first().getByText(count).waitFor()
+  }
+  await next(page)
+  await page.locator(".screen-summary").waitFor()
+  await page.locator(".screen").getByRole("button", { name: "Book" }).click()
+  await page.locator(".screen h2", { hasText: /B-[0-9A-F]{8}/ }).waitFor()
+}
+
+// proves RL-29, RL-18, RL-20
+test("an empty room is given a booking, and it is made by hand from what is shown alone", () =>
+  roomOf("by-hand", async (page) => {
+    await page.getByText("Nothing is shown in the room “by-hand”.").waitFor()
+    await page.getByRole("button", { name: "Open a movie booking here" }).click()
+    await bookByHand(page)
+    await page.getByText("Nothing is on the screen now.").waitFor()
+    const watcher = await Member.join(demo, "agent", "by-hand")
+    const { payload } = await watcher.ask("snapshot.get")
+    assert.equal(payload.uiSpec, null)
+    const number = payload.messageHistory.at(-1).spec.meta.bookingNumber
+    await page.locator(".movie-talk").getByText(number).first().waitFor()
+    watcher.close()
+  }))
+
+// proves RL-29, RL-19, RL-26
+test("a person and an agent act at once, and the thread has words, calls, reasons and refusals", async () => {
+  await show("both")
+  await roomOf("both", async (page) => {
+    const agent = await Member.join(demo, "agent", "both")
+    await title(page, "Which movie")
+    const talk = page.locator(".movie-talk")
+    await agent.call("filter", { field: "genre", operator: "eq", value: "Comedy" }, "You like to laugh.")
+    await talk.getByText("You like to laugh.").waitFor()
+    await until("what the filter leaves", async () => (await page.locator(".items button").count()) === 2)
+    await page.getByText("6 are hidden").waitFor()
+    agent.say("agent.message", { text: "Shall I take the **first** one?" })
+    await talk.getByText("Shall I take the first one?").waitFor()
+    await page.fill("#composer", "The second, please.")
+    await page.press("#composer", "Enter")
+    const said = await until("the person's message", () => agent.heard.find(({ type }) => type === "user.message"))
+    assert.deepEqual(said.payload, { text: "The second, please.", stage: "movie" })
+    await talk.getByText("The second, please.").waitFor()
+    await item(page, 1).click()
+    await page.locator(".items .is-on", { hasText: "Goat" }).waitFor()
+    await talk.getByText("chose The Mayor's Other Goat").waitFor()
+    await agent.call("select", { itemId: "m2" }, "The other is longer.")
+    await page.locator(".items .is-on", { hasText: "Umbrellas" }).waitFor()
+    const refused = await agent.call("setQuantity", { typeId: "adult", quantity: 1 }, "Too early.")
+    assert.equal(refused.payload.code, "UNKNOWN_TOOL")
+    await talk.locator(".is-call", { hasText: "Too early." }).locator(".talk-refused").waitFor()
+    assert.equal(await talk.locator(".is-call", { hasText: "The other is longer." }).count(), 1)
+    await page.getByRole("button", { name: "Show all as it was" }).click()
+    await until("all movies again", async () => (await page.locator(".items button").count()) === 8)
+    agent.close()
+  })
+})
+
+/** A screen of a host of anybody's making. */
+const screenOf = (uiSpec) => ({ source: "host", uiSpec, messageHistory: [], toolSchema: [{ name: "select", description: "", parameters: {} }] })
+
+/** A host that answers each request with its screen. */
+async function hostWith(room, uiSpec) {
+  const host = await Member.join(demo, "host", room)
+  const shown = { now: uiSpec }
+  host.onHeard = ({ type, id }) => {
+    if (type === "snapshot.get") host.say("snapshot.state", { ...screenOf(shown.now), sessionId: room }, { id: undefined, replyTo: id })
+  }
+  host.show = (spec) => {
+    shown.now = spec
+    host.say("state.updated", screenOf(spec), { id: undefined })
+  }
+  return host
+}
+
+// proves RL-29, FC-6
+test("whatever a host shows is shown: an unknown component, markup, a megabyte, 10,000 items, and what is no screen", async () => {
+  const markup = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>\u202e"
+  const items = Array.from({ length: 10_000 }, (_, at) => ({ id: `i${at}`, value: `item ${at}` }))
+  const host = await hostWith("strange", { stage: "s", title: markup, description: markup, visibleItems: [{ id: markup, value: markup }],
+    items: [{ id: markup, genre: markup }], state: { booking: { movie: { title: markup } } }, modification: { filter: [{ field: markup, operator: markup, value: markup }] },
+    display: { component: markup } })
+  await roomOf("strange", async (page) => {
+    await page.getByText("Another page or program is the host of this room").waitFor()
+    await page.locator(".screen").getByText("This page does not know").waitFor()
+    assert.equal(await page.locator(".screen img, .screen script").count(), 0)
+    assert.equal(await page.evaluate(() => window.hacked), undefined)
+    assert.match(await page.locator(".screen h2").innerText(), /\\u\{202e\}/)
+    assert.equal(await page.locator(".items button:enabled").count(), 0)
+    host.show({ stage: "s", title: "Carousel", visibleItems: [{ id: "a", value: "one" }], display: { component: "carousel" } })
+    await page.getByText("This page does not know “carousel”, so it is shown as a list.").waitFor()
+    host.show({ title: "Many", visibleItems: items, display: { component: "seatMap" } })
+    await title(page, "Many")
+    await page.getByRole("button", { name: "Show 9,700 more" }).click()
+    await page.getByRole("button", { name: "Show 8,700 more" }).waitFor()
+    host.show({ title: "Long", visibleItems: [{ id: "a", value: "x".repeat(900_000) }], display: { component: "buttonGroup" } })
+    await title(page, "Long")
+    assert.ok((await page.locator(".screen").innerText()).length < 10_000)
+    for (const [at, none] of [7, "text", [], [[]], { visibleItems: "no", items: { a: 1 }, state: [], display: 3, modification: "x" },
+      { visibleItems: [null, 3, "three", [4], {}], state: { selected: {}, selectedList: 3, quantities: [1], highlighted: "a", booking: [1] } },
+      { display: { component: "constructor" }, visibleItems: [{ id: "a" }], title: { a: 1 } }, { display: { component: "quantityPicker" }, visibleItems: [{}] },
+    ].entries()) {
+      host.show(none)
+      host.show({ title: `after ${at}`, visibleItems: [] })
+      await title(page, `after ${at}`)
+    }
+    host.show(null)
+    await page.getByText("Nothing is on the screen now.").waitFor()
+  })
+  host.close()
+})
+
+// proves RL-29, RL-4, FC-6
+test("a host that is replaced while a person clicks is a sentence and one action", async () => {
+  await show("moved")
+  await roomOf("moved", async (page) => {
+    await title(page, "Which movie")
+    await page.route("**/api/relay/rooms/moved/do", async (route) => {
+      const other = await hostWith("moved", { title: "Another screen", visibleItems: [] })
+      page.other = other
+      await route.continue()
+    })
+    await item(page).click()
+    await page.locator(".toast.is-error").waitFor()
+    await page.getByText("Another page or program is the host of this room").waitFor()
+    await title(page, "Another screen")
+    page.other.close()
+    await page.getByText("Nothing is shown in the room “moved”.").waitFor()
+    await page.getByRole("button", { name: "Open a movie booking here" }).click()
+    await title(page, "Which movie")
+  })
+})
+
+// proves RL-29, FC-6
+test("a refused text stays in the box, and a server of another run is said, and work continues", async () => {
+  const own = await Server.start()
+  const kept = demo
+  demo = own
+  try {
+    await show("again")
+    await roomOf("again", async (page) => {
+      await title(page, "Which movie")
+      const text = "x".repeat(20_000)
+      await page.fill("#composer", text)
+      await page.press("#composer", "Enter")
+      await page.locator(".refused").getByText("Your text is still in the box.").waitFor()
+      assert.equal(await page.inputValue("#composer"), text)
+      await own.kill()
+      await page.getByText("The server does not answer.").first().waitFor()
+      await own.up()
+      await page.getByText("Nothing is shown in the room “again”.").waitFor()
+      await page.getByRole("button", { name: "Open a movie booking here" }).click()
+      await title(page, "Which movie")
+      await wait(300)
+      await item(page).click()
+      await page.locator(".items .is-on").waitFor()
+    })
+  } finally {
+    demo = kept
+    await own.stop()
+  }
+})
