@@ -1,13 +1,14 @@
 // A room of the relay as a person sees it: its screen, its thread, its log, and what a person does there.
 
 import { api, Refusal } from "./api.ts"
-import type { RoomInfo } from "./api.ts"
+import type { RoomInfo, StudyInfo } from "./api.ts"
 import { Line } from "./line.ts"
 import type { Envelope } from "./line.ts"
 import { changed, leave, sentence, toast } from "./store.ts"
 import { elementsOf } from "./logs.ts"
 import { historyOf, specOf, toolsOf } from "./uispec.ts"
 import type { Entry, Spec, Tool } from "./uispec.ts"
+import { t } from "./words.ts"
 
 /** A row of the log, without what is long. */
 export interface Row {
@@ -220,4 +221,22 @@ export async function sayInRoom(text: string): Promise<string | undefined> {
 export async function openMovie() {
   await api.showMovie(movie.room)
   await look()
+}
+
+export async function beginStudy(about: { studyId?: string; participantId?: string }) {
+  await line?.ask("session.start", about)
+  await look()
+}
+
+export async function endStudy() {
+  const said = await line?.ask("session.end", { reason: "ended by the person at the page" })
+  toast(t("study_ended", { file: String(said?.payload["logFile"] ?? "") }))
+  await look()
+}
+
+/** The studies of the room, newest first. */
+export async function studiesOf(room: string): Promise<StudyInfo[]> {
+  const all: StudyInfo[] = []
+  for (let page = await api.studies(); page.length > 0; page = await api.studies(page.at(-1)?.id)) all.push(...page)
+  return all.filter((study) => study.room === room).reverse()
 }

@@ -6,6 +6,7 @@ import { Box } from "./box.tsx"
 import { mayUse } from "./approvals.tsx"
 import { act, movie, openMovie, sayInRoom, watchRoom } from "./movie.ts"
 import type { Row } from "./movie.ts"
+import { RoomPanels } from "./room.tsx"
 import { Screen } from "./screen.tsx"
 import { Scroll } from "./scroll.tsx"
 import { Text } from "./text.tsx"
@@ -29,6 +30,7 @@ export function MovieWindow({ room }: { room: string }) {
         <RoomBar room={room} />
         {movie.why !== "" && <p class="refused" role="alert">{visible(movie.why)}</p>}
         <Shown room={room} isActive={isActive} />
+        <RoomPanels room={room} place={room} />
       </section>
       <div class="movie-talk">
         <Talk />

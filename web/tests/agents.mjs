@@ -1,6 +1,9 @@
 // External agents and hosts for the browser tests: members of a room that say what a test wants.
 
+import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
+import { join } from "node:path"
 import { until } from "./lib.mjs"
 
 const require = createRequire(import.meta.url)
@@ -45,4 +48,20 @@ export class Member {
   close() {
     this.socket.close()
   }
+}
+
+/** Runs something to its end. */
+export function run(command, args, more = {}) {
+  return new Promise((over) => {
+    const child = spawn(command, args, more)
+    let said = ""
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => { said += bytes })
+    child.on("exit", (code) => over({ code, said }))
+  })
+}
+
+/** The rows of a log below the data folder. */
+export function rowsOf(server, path) {
+  const text = readFileSync(join(server.root, "data", path), "utf8")
+  return text.trim().split("\n").map((line) => JSON.parse(line))
 }

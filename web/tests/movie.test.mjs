@@ -1,9 +1,12 @@
 // The window into a room of the relay, in a real browser.
 
 import assert from "node:assert/strict"
+import { spawn } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { delimiter, dirname, join } from "node:path"
 import { after, before, test } from "node:test"
-import { Member } from "./agents.mjs"
-import { Browser, Server, until, wait } from "./lib.mjs"
+import { Member, rowsOf, run } from "./agents.mjs"
+import { Browser, SAMOVAR, Server, until, wait } from "./lib.mjs"
 
 let browser, demo
 
@@ -102,6 +105,86 @@ test("a person and an agent act at once, and the thread has words, calls, reason
     assert.equal(await talk.locator(".is-call", { hasText: "The other is longer." }).count(), 1)
     await page.getByRole("button", { name: "Show all as it was" }).click()
     await until("all movies again", async () => (await page.locator(".items button").count()) === 8)
+    agent.close()
+  })
+})
+
+// proves RL-29, RL-19
+test("the tools in force and each message can be seen", async () => {
+  await show("seen")
+  await roomOf("seen", async (page) => {
+    const agent = await Member.join(demo, "agent", "seen")
+    await agent.call("sort", { field: "rating", order: "desc" })
+    await page.getByText("Tools in force").click()
+    const tools = page.locator(".room-tool summary code")
+    assert.deepEqual(await tools.allInnerTexts(), ["filter", "sort", "highlight", "augment", "clearModification", "select", "postMessage"])
+    await act("seen", "select", { itemId: "m1" })
+    await until("next is in force", async () => (await tools.allInnerTexts()).includes("next"))
+    await page.getByText("Messages and notes").click()
+    await page.locator(".room-log summary", { hasText: "tool.call" }).click()
+    await page.locator(".room-log details[open] .plain", { hasText: '"rating"' }).waitFor()
+    await page.locator(".room-log summary", { hasText: "relay.entered" }).first().waitFor()
+    agent.close()
+  })
+})
+
+// proves RL-29, RL-5
+test("an agent of one's own joins by the command and the token that the page makes, and talks with the person", async () => {
+  await show("own")
+  await roomOf("own", async (page) => {
+    await page.getByText("Connect an agent of your own").click()
+    await page.getByRole("button", { name: "Make a token for this room" }).click()
+    const command = await page.locator(".code code").first().innerText()
+    const [, token] = /printf %s '([^']+)'/.exec(command)
+    await assert.rejects(Member.join(demo, "agent", "another", token))
+    await assert.rejects(Member.join(demo, "host", "own", token))
+    const script = join(demo.root, "agent.sh")
+    writeFileSync(script, `${command} --model demo\n`)
+    const env = { PATH: `${dirname(SAMOVAR)}${delimiter}${process.env.PATH}`, HOME: join(demo.root, "home") }
+    const agent = spawn("sh", ["-e", script], { cwd: join(demo.root, "work"), env, stdio: "ignore", detached: true })
+    await page.getByText("1 agent is there").waitFor({ timeout: 20_000 })
+    await page.fill("#composer", "book me the first comedy after six, two seats side by side")
+    await page.press("#composer", "Enter")
+    await page.locator(".screen h2", { hasText: /B-[0-9A-F]{8}/ }).waitFor({ timeout: 60_000 })
+    assert.ok((await page.locator(".talk-why").count()) >= 5)
+    process.kill(-agent.pid)
+  })
+})
+
+// proves RL-29, RL-13, RL-15, RL-17
+test("a study is begun and ended by hand, its log is saved as it is, and it replays", async () => {
+  await show("study")
+  await roomOf("study", async (page) => {
+    await act("study", "select", { itemId: "m1" })
+    await page.locator(".items .is-on").waitFor()
+    await page.locator("summary", { hasText: "Study" }).click()
+    await page.getByLabel("Name of the study").fill("pilot")
+    await page.getByLabel("Participant").fill("P07")
+    await page.getByRole("button", { name: "Begin a study" }).click()
+    await page.getByRole("button", { name: "End the study" }).waitFor()
+    await until("an empty booking", async () => (await page.locator(".items .is-on").count()) === 0)
+    const agent = await Member.join(demo, "agent", "study")
+    await agent.call("select", { itemId: "m2" }, "=1+1")
+    await agent.call("next", {}, "on we go")
+    await title(page, "In which theater")
+    await page.getByRole("button", { name: "End the study" }).click()
+    await page.getByText("The study is over, and its log is logs/study/").waitFor()
+    await title(page, "Which movie")
+    const saved = async (name) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()])
+      return { name: download.suggestedFilename(), path: await download.path(), text: readFileSync(await download.path(), "utf8") }
+    }
+    const lines = await saved(/as JSON lines$/)
+    const id = lines.name.replace(".jsonl", "")
+    const file = `logs/study/${id}.jsonl`
+    assert.equal(lines.text, readFileSync(join(demo.root, "data", file), "utf8"))
+    assert.deepEqual(rowsOf(demo, file).find(({ type }) => type === "session.start").payload, { studyId: "pilot", participantId: "P07" })
+    const replayed = await run(SAMOVAR, ["relay", "replay", lines.path], { env: demo.env() })
+    assert.equal(replayed.code, 0, replayed.said)
+    const csv = await saved(/as CSV$/)
+    const { said } = await demo.command("relay", "logs", id, "--csv")
+    assert.equal(csv.text, said)
+    assert.match(csv.text, /'=1\+1/)
     agent.close()
   })
 })

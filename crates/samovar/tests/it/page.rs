@@ -146,7 +146,7 @@ async fn needs_npm_needs_browser_the_window_into_the_global_chat_misses_nothing_
     tests("tests/chat.test.mjs", ".").await;
 }
 
-// proves RL-18, RL-19, RL-20, RL-26, RL-29
+// proves RL-5, RL-13, RL-15, RL-17, RL-18, RL-19, RL-20, RL-26, RL-29
 #[tokio::test]
 async fn needs_npm_needs_browser_a_room_is_used_by_hand_and_by_agents_at_once() {
     tests("tests/movie.test.mjs", ".").await;
