@@ -67,7 +67,7 @@ function Conversation() {
 }
 
 function Window({ shown }: { shown: Shown }) {
-  return shown.kind === "chat" ? <ChatWindow /> : <MovieWindow room={shown.room} />
+  return shown.kind === "chat" ? <ChatWindow /> : <MovieWindow room={shown.room} isHost={shown.isHost} />
 }
 
 function titleOfWindow(shown: Shown): string {

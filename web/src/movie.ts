@@ -50,11 +50,13 @@ const LOOK_MS = 3_000
 /** Rows that are kept here, at most; the server has all. */
 const [KEPT_ROWS, LONGEST_ROW] = [600, 20_000]
 
-/** Watches a room until it is told to stop. */
-export function watchRoom(room: string): () => void {
+/** Watches a room until it is told to stop. What the room says is passed on, if anybody wants it. */
+export function watchRoom(room: string, more: Passing = {}): () => void {
   const mine = ++opened
   Object.assign(movie, nothing(room))
   reading = undefined
+  passing = more
+  if (more.prepare) follow()
   void look(mine)
   const timer = setInterval(() => {
     if (!document.hidden) void look(mine)
@@ -65,6 +67,19 @@ export function watchRoom(room: string): () => void {
     line?.close()
     line = undefined
   }
+}
+
+/** What the page does beside watching, when it is a host. */
+interface Passing {
+  prepare?(): Promise<unknown>
+  heard?(said: Envelope): void
+}
+
+let passing: Passing = {}
+
+/** The place in the room that is watched. */
+export function placeNow(): Line | undefined {
+  return line
 }
 
 /** Looks who is in the room, and joins it when there is something to see. */
@@ -90,9 +105,11 @@ async function look(mine = opened) {
 
 function follow() {
   line = new Line("agent", movie.room, {
+    ...(passing.prepare ? { prepare: passing.prepare } : {}),
     joined: () => void readScreen(),
     heard: (said) => {
       if (said.type === "state.updated") show(said)
+      passing.heard?.(said)
     },
     changed,
   })

@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks"
 import { attempt, state } from "./store.ts"
 import { Box } from "./box.tsx"
 import { mayUse } from "./approvals.tsx"
-import { act, movie, openMovie, sayInRoom, watchRoom } from "./movie.ts"
+import { bookingRoom, hostNow, hostRoom } from "./hosting.ts"
+import { act, movie, openMovie, placeNow, sayInRoom, watchRoom } from "./movie.ts"
 import type { Row } from "./movie.ts"
 import { RoomPanels } from "./room.tsx"
 import { Screen } from "./screen.tsx"
@@ -15,22 +16,23 @@ import type { Entry } from "./uispec.ts"
 import { keeper, movieHash } from "./windows.ts"
 import { clock, t, visible } from "./words.ts"
 
-const keep = keeper<string>(watchRoom)
+const keep = keeper<{ room: string; isHost: boolean }>(({ room, isHost }) => (isHost ? hostRoom(room) : watchRoom(room)))
 
-export function MovieWindow({ room }: { room: string }) {
-  useEffect(() => (mayUse() ? keep(room, room) : undefined), [room])
+export function MovieWindow({ room, isHost }: { room: string; isHost: boolean }) {
+  useEffect(() => (mayUse() ? keep({ room, isHost }, movieHash(room, isHost)) : undefined), [room, isHost])
   if (!mayUse()) return <p class="thread-box middle">{t("movie_no_right", { scope: state.me?.scope ?? "" })}</p>
-  if (!movie.isRead || movie.room !== room) {
+  const shownRoom = isHost ? bookingRoom(room) : room
+  if (!movie.isRead || movie.room !== shownRoom) {
     return <div class="thread-box middle" role={movie.why === "" ? "status" : "alert"}><p>{visible(movie.why || t("loading"))}</p></div>
   }
-  const isActive = movie.info?.host === "built_in"
+  const isActive = isHost ? hostNow()?.state === "joined" : movie.info?.host === "built_in"
   return (
     <div class="movie">
       <section class="movie-screen" tabindex={0} aria-label={t("movie_title")}>
-        <RoomBar room={room} />
+        <RoomBar room={room} isHost={isHost} />
         {movie.why !== "" && <p class="refused" role="alert">{visible(movie.why)}</p>}
-        <Shown room={room} isActive={isActive} />
-        <RoomPanels room={room} place={room} />
+        <Shown isHost={isHost} room={room} isActive={isActive} />
+        <RoomPanels room={room} place={shownRoom} />
       </section>
       <div class="movie-talk">
         <Talk />
@@ -43,7 +45,7 @@ export function MovieWindow({ room }: { room: string }) {
 }
 
 /** Which room, and who is its host. */
-function RoomBar({ room }: { room: string }) {
+function RoomBar({ room, isHost }: { room: string; isHost: boolean }) {
   const [name, setName] = useState(room)
   useEffect(() => setName(room), [room])
   const go = () => { if (name.trim() !== "") location.hash = movieHash(name.trim()) }
@@ -54,21 +56,45 @@ function RoomBar({ room }: { room: string }) {
         <datalist id="rooms">{movie.rooms.map((one) => <option key={one.room} value={one.room} />)}</datalist>
         {name.trim() !== room && <button type="submit" class="primary">{t("room_go")}</button>}
       </form>
-      <HostState />
+      <HostState room={room} isHost={isHost} />
     </header>
   )
 }
 
-function HostState() {
+function HostState({ room, isHost }: { room: string; isHost: boolean }) {
   const others = Math.max(0, (movie.info?.agents ?? 0) - 1)
-  const { host } = movie.info ?? {}
-  if (host === "built_in") return <p class="room-state">{t("host_server", { count: others })}</p>
-  return host === "socket" ? <p class="room-state is-waiting" role="status">{t("host_other")}</p> : null
+  if (!isHost) {
+    const { host } = movie.info ?? {}
+    if (host === "built_in") return (
+      <p class="room-state"><span>{t("host_server", { count: others })}</span>
+        <a href={movieHash(room, true)}>{t("host_be")}</a></p>
+    )
+    if (host === "socket") return (
+      <p class="room-state is-waiting" role="status"><span>{t("host_other")}</span>
+        <a href={movieHash(room, true)}>{t("host_be")}</a></p>
+    )
+    return null
+  }
+  const agents = movie.rooms.find((one) => one.room === room)?.agents ?? 0
+  const line = hostNow()
+  const take = <button type="button" onClick={() => line?.takePlace()}>{t("host_take")}</button>
+  const why = line?.why || placeNow()?.why || ""
+  return (
+    <p class={`room-state ${line?.state === "joined" ? "" : "is-waiting"}`} role="status">
+      {why !== "" && line?.state !== "joined" ? <span>{visible(why)}</span>
+        : line?.state === "joined" ? <span>{t("host_page", { room: visible(room), count: agents })}</span>
+          : line?.state === "taken" ? <><span>{t("host_taken")}</span>{take}</>
+            : line?.state === "replaced" ? <><span>{t("host_replaced")}</span>{take}</>
+              : line?.state === "returning" ? <><span>{t("host_returning")}</span>{take}</>
+                : <span>{t("host_joining")}</span>}
+      <a href={movieHash(room)}>{t("host_stop")}</a>
+    </p>
+  )
 }
 
-function Shown({ room, isActive }: { room: string; isActive: boolean }) {
+function Shown({ room, isHost, isActive }: { room: string; isHost: boolean; isActive: boolean }) {
   const { info, spec, isShown, tools, history } = movie
-  if (!info?.host) return <Nothing room={room} />
+  if (!isHost && !info?.host) return <Nothing room={room} />
   if (!isShown) return <p class="empty" role="status">{t("loading")}</p>
   if (spec) {
     const names = new Set(tools.map(({ name }) => name))
@@ -96,6 +122,7 @@ function Nothing({ room }: { room: string }) {
       <p class="note">{t("room_empty_note")}</p>
       <div class="buttons">
         <button type="button" class="primary" disabled={isBusy} onClick={() => void open()}>{t("room_open")}</button>
+        <button type="button" onClick={() => { location.hash = movieHash(room, true) }}>{t("host_be")}</button>
       </div>
     </section>
   )

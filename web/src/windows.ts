@@ -1,21 +1,22 @@
 // The windows beside the conversation, by the page's address: they are gone when it is another.
 
 /** What the address shows; none for a session. */
-export type Shown = { kind: "chat" } | { kind: "movie"; room: string }
+export type Shown = { kind: "chat" } | { kind: "movie"; room: string; isHost: boolean }
 
 export const CHAT_HASH = "#/chat"
+const HOST = "/host"
 /** The room that a join without a name leads to. */
 export const DEFAULT_ROOM = "default"
 
 export function windowOfAddress(hash = location.hash): Shown | undefined {
   if (hash === CHAT_HASH) return { kind: "chat" }
-  const match = /^#\/movie(?:\/([^/]*))?$/.exec(hash)
+  const match = /^#\/movie(?:\/([^/]*))?(\/host)?$/.exec(hash)
   if (!match) return undefined
-  return { kind: "movie", room: nameOf(match[1] ?? "") }
+  return { kind: "movie", room: nameOf(match[1] ?? ""), isHost: match[2] === HOST }
 }
 
-export function movieHash(room: string): string {
-  return `#/movie/${encodeURIComponent(room)}`
+export function movieHash(room: string, isHost = false): string {
+  return `#/movie/${encodeURIComponent(room)}${isHost ? HOST : ""}`
 }
 
 /** A room of the address, which people may have changed. */

@@ -1,14 +1,20 @@
-// External agents and hosts for the browser tests: members of a room that say what a test wants.
+// External agents and hosts for the browser tests: the example of the repository, and members of a room
+// that say what a test wants.
 
 import { spawn } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { join } from "node:path"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { build } from "esbuild"
 import { until } from "./lib.mjs"
 
 const require = createRequire(import.meta.url)
 // The browser's driver brings a WebSocket that takes headers; Node 20 has none.
-const { ws: WebSocket } = require("playwright-core/lib/utilsBundle")
+const driver = require.resolve("playwright-core/lib/utilsBundle")
+const { ws: WebSocket } = require(driver)
+const here = dirname(fileURLToPath(import.meta.url))
 
 /** A member of a room. */
 export class Member {
@@ -50,6 +56,19 @@ export class Member {
   }
 }
 
+/** The path of `examples/relay-typescript/agent.ts`, built to run. */
+export async function example() {
+  const folder = mkdtempSync(join(tmpdir(), "samovar-page-example-"))
+  const ws = join(folder, "ws.mjs")
+  writeFileSync(ws, `import { createRequire } from "node:module"\nexport const WebSocket = createRequire(import.meta.url)(${JSON.stringify(driver)}).ws\n`)
+  const outfile = join(folder, "agent.mjs")
+  await build({
+    entryPoints: [join(here, "../../examples/relay-typescript/agent.ts")], outfile, bundle: true, platform: "node", format: "esm", target: "node20",
+    plugins: [{ name: "ws", setup: (building) => building.onResolve({ filter: /^ws$/ }, () => ({ path: ws })) }], logLevel: "warning",
+  })
+  return outfile
+}
+
 /** Runs something to its end. */
 export function run(command, args, more = {}) {
   return new Promise((over) => {
@@ -58,6 +77,13 @@ export function run(command, args, more = {}) {
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => { said += bytes })
     child.on("exit", (code) => over({ code, said }))
   })
+}
+
+/** Lets the example book in a room. */
+export async function book(agent, server, room) {
+  const [url, file] = [`ws://127.0.0.1:${server.port}/agent/ws`, join(server.root, "token")]
+  writeFileSync(file, server.token)
+  return run(process.execPath, [agent, "--url", url, "--room", room, "--token-file", file])
 }
 
 /** The rows of a log below the data folder. */

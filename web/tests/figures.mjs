@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
+import { afterReloads, afterSleeps, afterTwoMounts, hostsOf } from "./hosts.mjs"
 import { answered, Browser, say, Server, until, wait } from "./lib.mjs"
 
 const MESSAGES = Number(process.env.MESSAGES ?? 10_000)
@@ -57,4 +58,11 @@ await wait(2_000)
 page.on("request", () => { asked += 1 })
 await wait(60_000)
 console.log(`an open page on an idle server: ${asked} requests in a minute`)
+const TIMES = Number(process.env.TIMES ?? 1_000)
+for (const again of [afterTwoMounts, afterReloads, afterSleeps]) {
+  const [room, from] = [again.name.toLowerCase(), Date.now()]
+  await again(browser, server, room, TIMES)
+  const { joined, replaced } = hostsOf(server, room)
+  console.log(`a page as the host, ${TIMES} times ${again.name}: ${joined} joins, ${replaced} replacements, ${Math.round((Date.now() - from) / 1_000)} s`)
+}
 await until("everything is stopped", async () => { await browser.stop(); await server.stop(); return true })

@@ -152,6 +152,12 @@ async fn needs_npm_needs_browser_a_room_is_used_by_hand_and_by_agents_at_once() 
     tests("tests/movie.test.mjs", ".").await;
 }
 
+// proves RL-4, RL-7, RL-8, RL-10, RL-13, RL-15, RL-17, RL-29
+#[tokio::test]
+async fn needs_npm_needs_browser_a_page_is_the_host_of_a_room_and_replaces_nothing_unasked() {
+    tests("tests/host.test.mjs", ".").await;
+}
+
 // proves FC-8
 #[tokio::test]
 async fn needs_npm_needs_browser_axe_finds_nothing_on_a_wide_screen() {
