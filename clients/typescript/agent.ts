@@ -1077,7 +1077,7 @@ export interface UiDataTypes {
   /** What became of a called agent, replaced in place. */
   subagent: SubagentData;
   /** A chunk of a called agent's own message; transient. */
-  subagent-chunk: SubagentChunkData;
+  "subagent-chunk": SubagentChunkData;
   /** A decision that is asked for outside the client's own calls. */
   approval: ApprovalData;
   /** A question to the person outside the client's own calls. */
@@ -1085,11 +1085,11 @@ export interface UiDataTypes {
   /** The model is asked again, and what it said in this step is void. */
   retry: RetryData;
   /** What a tool tells the page; transient. */
-  ui-event: UiEventData;
+  "ui-event": UiEventData;
   /** How far a call is; transient. */
-  call-progress: CallProgressData;
+  "call-progress": CallProgressData;
   /** How far the model is with reading the prompt; transient. */
-  prompt-progress: PromptProgressData;
+  "prompt-progress": PromptProgressData;
 }
 
 /** What became of a called agent. */

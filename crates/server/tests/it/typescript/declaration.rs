@@ -163,11 +163,11 @@ impl Writer<'_> {
         let lines: Vec<_> = object(&schema["properties"])
             .iter()
             .map(|(name, field)| {
-                let field = object(field);
+                let (field, key) = (object(field), key(name));
                 let line = if required.iter().any(|required| required == name) {
-                    format!("{name}: {};", self.of(field))
+                    format!("{key}: {};", self.of(field))
                 } else {
-                    format!("{name}?: {};", self.of(&without_null(field)))
+                    format!("{key}?: {};", self.of(&without_null(field)))
                 };
                 let about = text(field, "description").to_owned() + &bounds(field);
                 commented(&about, &line)
@@ -204,6 +204,16 @@ fn bounds(field: &Object) -> String {
         (Some(least), Some(most)) => format!(" From {least} to {most}."),
         // Without an upper bound the lower one is that of the Rust type.
         _ => String::new(),
+    }
+}
+
+/// The name of a property, in quotes unless it is an identifier.
+fn key(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if name.chars().all(is_plain) {
+        name.to_owned()
+    } else {
+        format!("{name:?}")
     }
 }
 
