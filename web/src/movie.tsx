@@ -62,7 +62,7 @@ function RoomBar({ room, isHost }: { room: string; isHost: boolean }) {
 }
 
 function HostState({ room, isHost }: { room: string; isHost: boolean }) {
-  const others = Math.max(0, (movie.info?.agents ?? 0) - 1)
+  const others = Math.max(0, (movie.info?.agents ?? 0) - Number(placeNow()?.state === "joined"))
   if (!isHost) {
     const { host } = movie.info ?? {}
     if (host === "built_in") return (
@@ -87,7 +87,7 @@ function HostState({ room, isHost }: { room: string; isHost: boolean }) {
             : line?.state === "replaced" ? <><span>{t("host_replaced")}</span>{take}</>
               : line?.state === "returning" ? <><span>{t("host_returning")}</span>{take}</>
                 : <span>{t("host_joining")}</span>}
-      <a href={movieHash(room)}>{t("host_stop")}</a>
+      <a href={movieHash(room)}>{line?.state === "taken" || line?.state === "replaced" ? t("host_watch") : t("host_stop")}</a>
     </p>
   )
 }

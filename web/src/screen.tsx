@@ -88,7 +88,9 @@ function SeatMap({ spec, items, choose }: PartProps) {
   const rows = new Map<string, Item[]>()
   for (const item of items) {
     const row = String(item.fields["row"] ?? "")
-    rows.set(row, [...(rows.get(row) ?? []), item])
+    const seats = rows.get(row) ?? []
+    rows.set(row, seats)
+    seats.push(item)
   }
   return (
     <div class="seats">

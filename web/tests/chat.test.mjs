@@ -84,6 +84,27 @@ test("the open question is above the box with who asks and how many wait, and it
     assert.deepEqual(answer.meta, { reply_to: question.id })
   }))
 
+// proves CH-14, CH-4
+test("an answer to a question that was answered elsewhere meanwhile answers no other, and stays in the box", () =>
+  chatOf(demo, async (page) => {
+    await turn(demo, "ask me: red or blue?")
+    await turn(demo, "ask me: shall I delete all?")
+    await page.locator(".pinned").getByText("red or blue?").waitFor()
+    await page.getByText("1 more question waits").waitFor()
+    await page.route("**/chat/user_message", async (route) => {
+      await page.unroute("**/chat/user_message")
+      await say(demo, "blue")
+      await route.continue()
+    })
+    await send(page, "yes, red")
+    await page.locator(".refused").waitFor()
+    assert.equal(await page.inputValue("#composer"), "yes, red")
+    await page.locator(".pinned").getByText("shall I delete all?").waitFor()
+    assert.ok(!JSON.stringify(await demo.call("/chat/history")).includes("yes, red"))
+    await send(page, "no")
+    await page.locator(".pinned").waitFor({ state: "detached" })
+  }))
+
 // proves CH-14, CH-6
 test("a text that is refused stays in the box, with the reason, and is not in the chat", () =>
   chatOf(quiet, async (page) => {

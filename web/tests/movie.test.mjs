@@ -66,6 +66,10 @@ test("an empty room is given a booking, and it is made by hand from what is show
   roomOf("by-hand", async (page) => {
     await page.getByText("Nothing is shown in the room “by-hand”.").waitFor()
     await page.getByRole("button", { name: "Open a movie booking here" }).click()
+    await title(page, "Which movie")
+    const button = (name) => page.locator(".screen").getByRole("button", { name, exact: true })
+    assert.ok(await button("Next").isDisabled(), "next is not in force before a movie is chosen")
+    assert.equal(await button("Back").count(), 0)
     await bookByHand(page)
     await page.getByText("Nothing is on the screen now.").waitFor()
     const watcher = await Member.join(demo, "agent", "by-hand")
