@@ -7,6 +7,7 @@ mod flow;
 mod hidden;
 #[cfg(feature = "failpoints")]
 mod kill;
+mod newest;
 mod replay;
 mod rooms;
 mod studies;
