@@ -36,6 +36,7 @@ mod repeated;
 mod sample;
 mod soak;
 mod stalled;
+mod started;
 
 use std::fs;
 use std::path::{Path, PathBuf};

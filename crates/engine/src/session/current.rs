@@ -441,23 +441,22 @@ impl Mailbox {
     }
 
     pub(super) async fn finish_close(&mut self) {
-        let Some(open) = &self.open else {
+        let Some(mut open) = self.open.take() else {
             return;
         };
         // A deletion takes the events away that the audit may lack.
         let projector = &self.parts.projector;
-        if let Err(broken) = projector.record_before_deletion(&open.session.log).await {
-            self.give_up_closing(&broken);
-            return Box::pin(self.go_on()).await;
-        }
-        let Some(mut open) = self.open.take() else {
-            return;
+        let recorded = projector.record_before_deletion(&open.session.log).await;
+        let kept = match recorded {
+            Ok(()) => {
+                // Before the end is kept: a stop in between leaves a session whose files stay as they are.
+                let changes = self.parts.toolbox.changes();
+                changes.forget_session(&self.id).await;
+                let draft = Draft::new(None, Author::User, Kind::SessionClosed);
+                open.keep(vec![draft], None).await
+            }
+            Err(broken) => Err(broken),
         };
-        // Before the end is kept: a stop in between leaves a session whose files stay as they are.
-        let changes = self.parts.toolbox.changes();
-        changes.forget_session(&self.id).await;
-        let draft = Draft::new(None, Author::User, Kind::SessionClosed);
-        let kept = open.keep(vec![draft], None).await;
         let closing = std::mem::take(&mut open.closing);
         match kept {
             Ok(_) => {
