@@ -24,6 +24,7 @@ pub(crate) mod audit;
 pub(crate) mod backup;
 mod blobs;
 mod context;
+mod examine;
 mod exports;
 mod feeds;
 mod logins;
@@ -35,6 +36,7 @@ mod tools;
 mod turns;
 
 pub(crate) use self::approvals::check_words;
+pub(crate) use self::examine::Examination;
 pub(crate) use self::tools::{check_result, unavailable};
 
 pub(crate) use self::state::State;
@@ -56,6 +58,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend(exports::routes());
     routes.extend(feeds::routes());
     routes.extend(context::routes());
+    routes.extend(examine::routes());
     routes.extend(logins::routes());
     routes.extend([
         Endpoint::showing(

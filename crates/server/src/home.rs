@@ -139,6 +139,7 @@ impl Opening {
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
+            examination: api::Examination::new(config.examiner.clone()),
             failures: Failures::default(),
             logins: Logins::open(&files, config.page).map_err(token_error)?,
             is_stop_noted: AtomicBool::new(false),

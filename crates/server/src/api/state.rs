@@ -10,6 +10,7 @@ use samovar_stores::Stores;
 use samovar_stores::damage::Reports;
 use tokio_util::sync::CancellationToken;
 
+use super::examine::Examination;
 use crate::definitions::Definitions;
 use crate::endpoint;
 use crate::engine_cell::starting;
@@ -35,6 +36,8 @@ pub(crate) struct State {
     pub(crate) restart: Option<CancellationToken>,
     pub(crate) workspace: PathBuf,
     pub(crate) approval: Approval,
+    /// What the owner can have looked at.
+    pub(crate) examination: Examination,
     /// Requests without a valid token.
     pub(crate) failures: Failures,
     /// How browsers get in.
