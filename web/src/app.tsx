@@ -8,7 +8,7 @@ import { start } from "./live.ts"
 import { Rail } from "./rail.tsx"
 import { Settings } from "./settings.tsx"
 import { StatusLine, ToldPanel } from "./status.tsx"
-import { dropToast, set, state } from "./store.ts"
+import { dropToast, lostSentence, set, state } from "./store.ts"
 import { Loading, LoadError, Start, Thread } from "./thread.tsx"
 import { AgentTree } from "./tree.tsx"
 import { IconButton, Panel } from "./ui.tsx"
@@ -27,8 +27,8 @@ export function App() {
       <aside class="rail" aria-label={t("sessions_label")}><Rail /></aside>
       <main>
         <Head />
-        {state.isLost && <p class="banner" role="status">{t("lost")}</p>}
-        {state.server?.store?.isFull && <p class="banner" role="alert">{t("disk_full")}</p>}
+        {state.isLost && <p class="banner" role="status">{visible(lostSentence())}</p>}
+        {state.isDiskFull && <p class="banner" role="alert">{t("disk_full")}</p>}
         {view?.isGone ? <Gone /> : state.loadError !== "" ? <LoadError why={state.loadError} />
           : state.isLoading && !view ? <Loading /> : view ? <Thread view={view} /> : <Start />}
         <div class="foot">
@@ -98,7 +98,7 @@ function Starting() {
   return (
     <main class="middle whole">
       <img src="/ui/icon.svg" alt="" width={56} height={56} />
-      <p role="status">{state.isLost ? t("lost") : t("loading")}</p>
+      <p role="status">{state.isLost ? visible(lostSentence()) : t("loading")}</p>
     </main>
   )
 }
