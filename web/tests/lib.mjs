@@ -37,8 +37,9 @@ function freePort() {
 
 /** A server with a folder, a data folder and a home of its own. */
 export class Server {
-  static async start({ model = "demo", level = "supervised" } = {}) {
+  static async start({ model = "demo", level = "supervised", more = {} } = {}) {
     const server = new Server()
+    server.more = more
     server.root = mkdtempSync(join(tmpdir(), "samovar-page-"))
     for (const name of ["work", "home"]) mkdirSync(join(server.root, name))
     writeFileSync(join(server.root, "work/notes.txt"), "hello\nTODO one\n")
@@ -59,7 +60,7 @@ export class Server {
   env() {
     const { PATH, LANG } = process.env
     const models = this.models ? { OPENAI_API_KEY: "x", OPENAI_BASE_URL: `http://127.0.0.1:${this.models.port}/v1` } : {}
-    return { PATH, LANG, HOME: join(this.root, "home"), SAMOVAR_TOKEN: TOKEN, ...models }
+    return { PATH, LANG, HOME: join(this.root, "home"), SAMOVAR_TOKEN: TOKEN, ...models, ...this.more }
   }
 
   async up() {
