@@ -178,22 +178,25 @@ test("a session that is being deleted is not opened by going back, and is delete
 // proves FC-7
 test("a model is tested and the server looked at from the settings, with what each shows", async () => {
   const scripted = await Server.start({ model: "scripted" })
-  const page = await browser.open(scripted)
-  await page.getByRole("button", { name: "Settings" }).click()
-  const dialog = page.locator("dialog[open]")
-  await dialog.getByRole("button", { name: "Test openai/scripted" }).click()
-  await dialog.getByText("Its provider may charge").waitFor()
-  assert.equal(await dialog.locator(".findings li").count(), 0)
-  await dialog.getByRole("button", { name: "Make them" }).click()
-  await dialog.getByText("Turns do not work with this model.").waitFor()
-  assert.equal(await dialog.locator(".findings li").count(), 8)
-  assert.match(await dialog.locator(".findings li").first().innerText(), /text/)
-  await dialog.getByRole("button", { name: "Look at the server" }).click()
-  await dialog.locator("details", { hasText: "that were looked at" }).locator("summary").last().click()
-  await dialog.locator(".findings strong", { hasText: "workspace" }).first().waitFor()
-  assert.deepEqual(page.faults, [])
-  await page.context().close()
-  await scripted.stop()
+  try {
+    const page = await browser.open(scripted)
+    await page.getByRole("button", { name: "Settings" }).click()
+    const dialog = page.locator("dialog[open]")
+    await dialog.getByRole("button", { name: "Test openai/scripted" }).click()
+    await dialog.getByText("Its provider may charge").waitFor()
+    assert.equal(await dialog.locator(".findings li").count(), 0)
+    await dialog.getByRole("button", { name: "Make them" }).click()
+    await dialog.getByText("Turns do not work with this model.").waitFor()
+    assert.equal(await dialog.locator(".findings li").count(), 8)
+    assert.match(await dialog.locator(".findings li").first().innerText(), /text/)
+    await dialog.getByRole("button", { name: "Look at the server" }).click()
+    await dialog.locator("details", { hasText: "that were looked at" }).locator("summary").last().click()
+    await dialog.locator(".findings strong", { hasText: "workspace" }).first().waitFor()
+    assert.deepEqual(page.faults, [])
+    await page.context().close()
+  } finally {
+    await scripted.stop()
+  }
 })
 
 // proves FC-7
@@ -269,6 +272,8 @@ test("everything goes by keyboard alone", () =>
 // proves FC-8
 test("at 390 pixels one column holds everything, in drawers", () =>
   windowOf(async (page) => {
+    const { id } = await demo.agent("createSession", {})
+    await demo.agent("sendMessage", { sessionId: id, content: "list the files here" })
     await page.getByRole("button", { name: "Sessions" }).click()
     await page.locator("dialog[open] .session").first().click()
     await answered(page)
@@ -278,8 +283,14 @@ test("at 390 pixels one column holds everything, in drawers", () =>
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
     await page.getByRole("button", { name: "Sessions" }).click()
     await page.locator("dialog[open] .new").click()
+    await page.route("**/api/calls", async (route) => {
+      const answer = await route.fetch()
+      const { items, totalCount } = await answer.json()
+      const withOptions = items.map((one) => ({ ...one, args: { ...one.args, options: ["an_option_without_a_space/".repeat(9)] } }))
+      await route.fulfill({ response: answer, json: { items: withOptions, totalCount } })
+    })
     await say(page, `ask me: ${"averyverylongword".repeat(30)}, a_path/without/any/space/${"deeper/".repeat(30)}?`)
-    await page.getByLabel("Your answer").waitFor()
+    await page.getByRole("button", { name: /an_option/ }).waitFor()
     const edges = await page.locator(".question, .question *").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right))
     assert.ok(edges.every((edge) => edge <= 390 - 14), edges.join(" "))
     await page.getByLabel("Your answer").fill("none")

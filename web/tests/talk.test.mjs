@@ -98,20 +98,23 @@ test("a server that is killed in mid-tool and started again goes on with the pag
 // proves DU-6
 test("an answer that a stopped server left waits for a person, who lets it continue", async () => {
   const asking = await Server.start({ model: "scripted", level: "auto", more: { SAMOVAR__RECOVERY__RESUME: "ask" } })
-  const page = await browser.open(asking)
-  await say(page, "exec: for i in 1 2 3 4 5 6; do echo line $i; sleep 1; done")
-  await page.getByText("line 2").waitFor({ timeout: 8_000 })
-  await asking.kill()
-  await asking.up()
-  await page.getByText("The server stopped during this answer").waitFor()
-  assert.equal(await page.locator(".answer-end").count(), 0)
-  await page.reload()
-  await page.getByRole("button", { name: "Continue" }).click()
-  await answered(page)
-  assert.equal(await page.getByText("The server stopped during this answer").count(), 0)
-  assert.deepEqual(page.faults, [])
-  await page.context().close()
-  await asking.stop()
+  try {
+    const page = await browser.open(asking)
+    await say(page, "exec: for i in 1 2 3 4 5 6; do echo line $i; sleep 1; done")
+    await page.getByText("line 2").waitFor({ timeout: 8_000 })
+    await asking.kill()
+    await asking.up()
+    await page.getByText("The server stopped during this answer").waitFor()
+    assert.equal(await page.locator(".answer-end").count(), 0)
+    await page.reload()
+    await page.getByRole("button", { name: "Continue" }).click()
+    await answered(page)
+    assert.equal(await page.getByText("The server stopped during this answer").count(), 0)
+    assert.deepEqual(page.faults, [])
+    await page.context().close()
+  } finally {
+    await asking.stop()
+  }
 })
 
 // proves UI-10, FC-6
