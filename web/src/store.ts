@@ -32,7 +32,7 @@ export const state = {
   isLost: false,
   /** Why the server does not answer, if it says so. */
   lostWhy: "",
-  /** The disk of the server is full: what waits for space goes on by itself. */
+  /** The disk of the server is full: what waits for space continues by itself. */
   isDiskFull: false,
   /** The turns that a stop of the server interrupted and that wait for a person, by their sessions. */
   interrupted: new Map<string, string>(),
