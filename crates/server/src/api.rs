@@ -36,7 +36,6 @@ mod tools;
 mod turns;
 
 pub(crate) use self::approvals::check_words;
-pub(crate) use self::examine::Examination;
 pub(crate) use self::tools::{check_result, unavailable};
 
 pub(crate) use self::state::State;

@@ -10,10 +10,10 @@ use samovar_stores::Stores;
 use samovar_stores::damage::Reports;
 use tokio_util::sync::CancellationToken;
 
-use super::examine::Examination;
 use crate::definitions::Definitions;
 use crate::endpoint;
 use crate::engine_cell::starting;
+use crate::examiner::Examination;
 use crate::failures::Failures;
 use crate::guide::Guide;
 use crate::logins::Logins;
