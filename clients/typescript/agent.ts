@@ -823,7 +823,7 @@ export interface AgentMessage {
   createdAt: number;
   /** The pieces, in order. */
   parts: MessagePart[];
-  /** Metadata for clients. */
+  /** Metadata for clients: `agent`, whose it is, and `turnId`, its turn, if it has one. */
   metadata: Record<string, unknown>;
 }
 

@@ -2,6 +2,8 @@
 
 import { api, Refusal } from "./api.ts"
 import type { ApprovalInfo, Decision, OpenCallInfo, SessionInfo } from "./api.ts"
+import { NEW, putBack } from "./drafts.ts"
+import type { Words } from "./drafts.ts"
 import { compose, open, openNew } from "./live.ts"
 import { addSending, currentTurn, dropMessage } from "./model.ts"
 import type { Message } from "./model.ts"
@@ -12,19 +14,19 @@ import { t } from "./words.ts"
 /** How long a deleted session can be brought back. */
 const UNDO_MS = 10_000
 
-export interface Draft {
-  text: string
-  images: { data: string; url: string }[]
+export interface Draft extends Words {
   delivery: Delivery
 }
 
-/** Sends a message; a refused one stays in the composer. */
+/** Sends a message; a refused one is in the composer of its session again. */
 export async function send(draft: Draft): Promise<boolean> {
-  return attempt(async () => {
+  let key = state.current ?? NEW
+  const isSent = await attempt(async () => {
     const messageId = crypto.randomUUID()
     if (!state.view) await openNew(await api.create({ sessionId: crypto.randomUUID(), ...state.wish }))
     const view = state.view
     if (!view) return
+    key = view.session.id
     const isBusy = currentTurn(view) !== undefined
     const urls = draft.images.map(({ url }) => url)
     const steers = isBusy && draft.delivery === "steer"
@@ -41,6 +43,18 @@ export async function send(draft: Draft): Promise<boolean> {
       changed()
       throw error
     }
+  })
+  if (!isSent) putBack(key, draft)
+  changed()
+  return isSent
+}
+
+/** Lets an interrupted turn continue. */
+export function goOn(sessionId: string): Promise<boolean> {
+  return attempt(async () => {
+    await api.goOn(sessionId)
+    state.interrupted.delete(sessionId)
+    changed()
   })
 }
 
@@ -114,18 +128,20 @@ export async function download(session: SessionInfo) {
   })
 }
 
-/** Deletes a session after ten seconds, in which it can be brought back. */
+/** Deletes a session after ten seconds, in which it can be brought back; at once when the page is left. */
 export function remove(session: SessionInfo) {
   state.hidden.add(session.id)
   const isOpen = state.current === session.id
   if (isOpen) compose()
   const timer = setTimeout(() => void reallyRemove(session.id), UNDO_MS)
+  removing.set(session.id, timer)
   const id = toast(t("session_deleted"), {
     until: Date.now() + UNDO_MS,
     action: {
       label: t("session_undo"),
       run: () => {
         clearTimeout(timer)
+        removing.delete(session.id)
         state.hidden.delete(session.id)
         dropToast(id)
         if (isOpen) void open(session.id)
@@ -134,7 +150,20 @@ export function remove(session: SessionInfo) {
   })
 }
 
+/** The deletions that can still be taken back. */
+const removing = new Map<string, number>()
+
+/** The page is left, and no undo is possible any more. */
+export function removeNow() {
+  for (const [id, timer] of removing) {
+    clearTimeout(timer)
+    api.removeLeaving(id)
+  }
+  removing.clear()
+}
+
 async function reallyRemove(id: string) {
+  removing.delete(id)
   const isDone = await attempt(() => api.remove(id))
   if (isDone) state.sessions.delete(id)
   state.hidden.delete(id)
@@ -150,7 +179,7 @@ export async function decide(approval: ApprovalInfo, decision: Decision, words?:
     await api.decide(approval.id, decision, words)
     if (decision === "always") toast(t("approvals_rule_made"))
   } catch (error) {
-    if (!leave(error)) toast(sentence(error), { isError: true })
+    if (!(await leave(error))) toast(sentence(error), { isError: true })
     if (!(error instanceof Refusal) || !OVER.includes(error.code)) return
   }
   set({ approvals: state.approvals.filter((one) => one.id !== approval.id) })
@@ -163,13 +192,25 @@ export function answer(call: OpenCallInfo, result: string): Promise<boolean> {
   })
 }
 
+/** Reads the next page of the list. What was listed may have moved meanwhile, so pages overlap. */
 export async function loadMoreSessions() {
   await attempt(async () => {
-    const page = await api.sessions({ offset: state.sessions.size, limit: 50 })
-    for (const one of page.items) if (!state.sessions.has(one.id)) state.sessions.set(one.id, one)
-    set({ totalSessions: page.totalCount })
+    let isNew = false
+    for (let offset = Math.max(0, state.sessions.size - OVERLAP); !isNew; offset += PAGE) {
+      const { items, totalCount } = await api.sessions({ offset, limit: PAGE })
+      for (const one of items) {
+        isNew ||= !state.sessions.has(one.id)
+        if (!state.sessions.has(one.id)) state.sessions.set(one.id, one)
+      }
+      // With nothing more to read, what is listed is all.
+      const isEnd = offset + items.length >= totalCount || items.length === 0
+      set({ totalSessions: isEnd ? state.sessions.size : Math.max(totalCount, state.sessions.size) })
+      if (isEnd) return
+    }
   })
 }
+
+const [PAGE, OVERLAP] = [50, 10]
 
 export async function logout() {
   await attempt(() => api.logout())

@@ -26,6 +26,7 @@ export interface TurnInfo {
   state: "queued" | "running" | "waiting" | "finished"
   finishReason?: string
   startedAt?: number
+  fault?: { code: string; message: string }
   elapsedMs: number
   tokens: number
   costUsd?: number
@@ -83,6 +84,22 @@ export interface Hit {
   at: number
 }
 
+/** What was found out about one thing of the server. */
+export interface Finding {
+  what: string
+  label: string
+  state: "ok" | "absent" | "bad"
+  fact: string
+  reason: string
+  command?: string
+}
+
+/** A line of a test of a model. */
+export type TestLine =
+  | { type: "check"; label: string; state: "ok" | "failed" | "unseen" | "skipped"; fact: string }
+  | { type: "end"; ok: boolean }
+  | { type: "failed"; error: string }
+
 export interface TokenInfo {
   name: string
   scope: string
@@ -125,6 +142,11 @@ export class Refusal extends Error {
 
 /** The refusal of a request that reached no server. */
 export const LOST = "lost"
+
+/** Whether a refusal says nothing about the login, and the same request may succeed in a moment. */
+export function passes({ status }: Refusal): boolean {
+  return status === 0 || status === 429 || status >= 500
+}
 
 /** Sends a request; throws a `Refusal` for every answer but 2xx. */
 export async function request(verb: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
@@ -180,12 +202,30 @@ async function begin(path: string, body: object): Promise<void> {
   await response.body?.cancel().catch(() => undefined)
 }
 
+/** The lines of an answer, as they come. */
+async function* lines<T>(response: Response): AsyncGenerator<T> {
+  const decoder = new TextDecoder()
+  let rest = ""
+  const reader = response.body?.getReader()
+  for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) {
+    const parts = (rest + decoder.decode(read.value, { stream: true })).split("\n")
+    rest = parts.pop() ?? ""
+    for (const part of parts) yield JSON.parse(part) as T
+  }
+}
+
 export const api = {
   login: (code: string) => value<Me>("POST", "/api/login", { code }),
   logout: () => value<void>("POST", "/api/logout", {}),
   me: () => value<Me>("GET", "/api/me"),
   server: () => value<ServerInfo>("GET", "/api/server"),
   models: () => value<Models>("GET", "/api/models?probe=true"),
+  testModel: async (name: string, signal: AbortSignal) =>
+    lines<TestLine>(await request("POST", "/api/models/test", { name }, signal)),
+  doctor: (signal: AbortSignal) =>
+    value<{ ok: boolean; findings: Finding[] }>("POST", "/api/doctor", {}, signal),
+  recovery: () => value<{ waiting: { sessionId: string; turnId: string }[] }>("GET", "/api/recovery"),
+  goOn: (sessionId: string) => value<null>("POST", "/api/recovery/continue", { sessionId }),
   sessions: (params: { query?: string; limit?: number; offset?: number }) =>
     agent<PaginatedResult<SessionInfo>>("listSessions", params),
   session: (sessionId: string) => agent<SessionInfo>("getSession", { sessionId }),
@@ -196,6 +236,11 @@ export const api = {
   fork: (params: { sessionId: string; messageId?: string; title?: string }) =>
     agent<SessionInfo>("forkSession", params),
   remove: (sessionId: string) => agent<null>("deleteSession", { sessionId }),
+  /** Also when the page is on its way out. */
+  removeLeaving: (sessionId: string) => void fetch("/services/agent/deleteSession", {
+    method: "POST", credentials: "same-origin", keepalive: true,
+    headers: { "content-type": "application/json" }, body: JSON.stringify({ sessionId }),
+  }).catch(() => undefined),
   exported: (sessionId: string) => request("GET", `/api/sessions/${part(sessionId)}/export`),
   messages: (params: { sessionId: string; limit?: number; before?: string }) =>
     agent<AgentMessage[]>("getMessages", params),
@@ -238,6 +283,9 @@ export const api = {
   rows: (source: RowSource, after?: number) =>
     request("GET", `/api/relay/${pathOf(source)}?limit=1000${after === undefined ? "" : `&after=${after}`}`).then((said) => said.text()),
   told: (sessionId: string) => value<Told>("GET", `/api/sessions/${part(sessionId)}/context`),
-  search: (query: string, signal?: AbortSignal) =>
-    value<{ items: Hit[]; indexed: boolean }>("GET", `/api/search?limit=12&query=${part(query)}`, undefined, signal),
+  search: (query: string, limit: number, before?: string, signal?: AbortSignal) => {
+    const after = before === undefined ? "" : `&before=${part(before)}`
+    const path = `/api/search?limit=${limit}&query=${part(query)}${after}`
+    return value<{ items: Hit[]; indexed: boolean }>("GET", path, undefined, signal)
+  },
 }

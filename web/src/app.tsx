@@ -10,7 +10,7 @@ import { MovieWindow } from "./movie.tsx"
 import { Rail } from "./rail.tsx"
 import { Settings } from "./settings.tsx"
 import { StatusLine, ToldPanel } from "./status.tsx"
-import { dropToast, set, state } from "./store.ts"
+import { dropToast, lostSentence, set, state } from "./store.ts"
 import { Loading, LoadError, Start, Thread } from "./thread.tsx"
 import { AgentTree } from "./tree.tsx"
 import { IconButton, Panel } from "./ui.tsx"
@@ -33,8 +33,8 @@ export function App() {
       <aside class="rail" aria-label={t("sessions_label")}><Rail /></aside>
       <main>
         <Head shown={shown} />
-        {state.isLost && <p class="banner" role="status">{t("lost")}</p>}
-        {state.server?.store?.isFull && <p class="banner" role="alert">{t("disk_full")}</p>}
+        {state.isLost && <p class="banner" role="status">{visible(lostSentence())}</p>}
+        {state.isDiskFull && <p class="banner" role="alert">{t("disk_full")}</p>}
         {shown ? <Window shown={shown} /> : <Conversation />}
       </main>
       {hasTree && <aside class="agents" aria-label={t("tree_title")}>
@@ -121,7 +121,7 @@ function Starting() {
   return (
     <main class="middle whole">
       <img src="/ui/icon.svg" alt="" width={56} height={56} />
-      <p role="status">{state.isLost ? t("lost") : t("loading")}</p>
+      <p role="status">{state.isLost ? visible(lostSentence()) : t("loading")}</p>
     </main>
   )
 }

@@ -4,18 +4,24 @@ import { useState } from "preact/hooks"
 import { answer, decide } from "./actions.ts"
 import type { ApprovalInfo, Decision, OpenCallInfo } from "./api.ts"
 import { open } from "./live.ts"
+import { isChange } from "./outcome.ts"
+import { covers } from "./rights.ts"
 import { set, state } from "./store.ts"
 import { toolTitle } from "./tool.tsx"
-import { Diff, isDiff, memo, Panel, Plain, useNow } from "./ui.tsx"
+import { Diff, memo, Panel, Plain, useNow } from "./ui.tsx"
 import { span, t, visible } from "./words.ts"
 
 /** Whether this login may decide. */
 export function mayDecide(): boolean {
-  return ["approve", "admin", "owner"].includes(state.me?.scope ?? "")
+  return covers(state.me?.scope, "decide")
 }
 
 export function mayUse(): boolean {
-  return ["use", "admin", "owner"].includes(state.me?.scope ?? "")
+  return covers(state.me?.scope, "use")
+}
+
+export function mayOwn(): boolean {
+  return covers(state.me?.scope, "own")
 }
 
 export const ApprovalCard = memo(({ approval, isInline }: { approval: ApprovalInfo; isInline?: boolean }) => {
@@ -34,7 +40,7 @@ export const ApprovalCard = memo(({ approval, isInline }: { approval: ApprovalIn
     <article class="approval">
       <Heading>{t("approval_title", { tool: visible(toolTitle(tool)) })}</Heading>
       <p class="approval-why">{visible(reason)}</p>
-      {isDiff(body) ? <Diff text={body} /> : <Plain text={body} />}
+      {preview !== undefined && isChange(tool, preview) ? <Diff text={preview} /> : <Plain text={body} />}
       {!isInline && <dl class="facts-list">
         <div><dt>{t("approval_session")}</dt><dd>
           <button type="button" class="link" onClick={() => (set({ panel: undefined }), void open(approval.sessionId))}>
@@ -78,7 +84,7 @@ function Until({ at }: { at: number }) {
 }
 
 export function titleOf(sessionId: string): string {
-  const session = state.sessions.get(sessionId) ?? (state.view?.session.id === sessionId ? state.view.session : undefined)
+  const session = state.sessions.get(sessionId) ?? state.found.get(sessionId) ?? (state.view?.session.id === sessionId ? state.view.session : undefined)
   return visible(session?.title ?? session?.preview ?? t("session_untitled")).slice(0, 120)
 }
 
@@ -102,7 +108,7 @@ export const QuestionCard = memo(({ call }: { call: OpenCallInfo }) => {
             <button type="submit" class="primary" disabled={text.trim() === ""}>{t("question_send")}</button>
           </div>
         </>
-      ) : <p class="note">{t("approval_no_right", { scope: state.me?.scope ?? "" })}</p>}
+      ) : <p class="note">{t("question_no_right", { scope: state.me?.scope ?? "" })}</p>}
     </form>
   )
 })

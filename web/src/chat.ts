@@ -71,7 +71,7 @@ async function follow(closing: AbortSignal) {
       changed()
       await rest(POLL_MS, closing)
     } catch (error) {
-      if (closing.aborted || leave(error)) return
+      if (closing.aborted || (await leave(error))) return
       if (!(error instanceof Refusal)) throw error
       if (isRestart(error)) {
         begin(true)
@@ -210,7 +210,7 @@ export async function post(text: string): Promise<string | undefined> {
     await request("POST", "/chat/user_message", { text, boot, ...(question ? { reply_to: question.id } : {}) })
     return undefined
   } catch (error) {
-    leave(error)
+    void leave(error)
     return sentence(error)
   }
 }

@@ -1,30 +1,40 @@
 // Where a person writes.
 
 import { useEffect, useRef, useState } from "preact/hooks"
-import { send, stop } from "./actions.ts"
+import { answer, send, stop } from "./actions.ts"
+import type { OpenCallInfo } from "./api.ts"
 import { mayUse } from "./approvals.tsx"
+import { draftOf, keepDraft, NEW, putBack } from "./drafts.ts"
+import type { Picture } from "./drafts.ts"
 import { currentTurn } from "./model.ts"
 import type { View } from "./model.ts"
-import { state, toast } from "./store.ts"
+import { changed, state, toast } from "./store.ts"
 import type { Delivery } from "./store.ts"
 import { Icon, IconButton } from "./ui.tsx"
 import { t } from "./words.ts"
 
-interface Picture {
-  data: string
-  url: string
-}
+/** What Enter does while an answer is written: a question that waits is answered first. */
+type Way = Delivery | "answer"
 
 const TYPES = ["image/png", "image/jpeg", "image/webp"]
 const [MOST_PICTURES, MOST_BYTES] = [8, 5 * 1024 * 1024]
 
 export function Composer({ view }: { view: View | undefined }) {
-  const [text, setText] = useState("")
-  const [pictures, setPictures] = useState<Picture[]>([])
-  const [delivery, setDelivery] = useState<Delivery>("queue")
+  const key = state.current ?? NEW
+  const { text, images: pictures } = draftOf(key)
+  const setText = (text: string) => (keepDraft(key, { ...draftOf(key), text }), changed())
+  const setPictures = (images: Picture[]) => (keepDraft(key, { ...draftOf(key), images }), changed())
+  const [chosen, choose] = useState<Way>("answer")
   const box = useRef<HTMLTextAreaElement>(null)
+  const questions = questionsOf(view)
+  const question = questions.length === 1 ? questions[0] : undefined
+  const ways: Way[] = question ? ["answer", "queue", "steer"] : ["queue", "steer"]
+  // A picture is no answer, so a message with one waits.
+  const way = ways.includes(chosen) && !(chosen === "answer" && pictures.length > 0) ? chosen : "queue"
   const isBusy = view !== undefined && currentTurn(view) !== undefined
   const isGone = view?.isGone === true
+  const isLoading = state.current !== undefined && view === undefined
+  useEffect(() => choose("answer"), [question?.id])
   // On a phone the focus would open its keyboard.
   useEffect(() => { if (matchMedia("(pointer: fine)").matches) box.current?.focus() }, [state.current])
   useEffect(() => {
@@ -34,18 +44,19 @@ export function Composer({ view }: { view: View | undefined }) {
     element.style.height = `${Math.min(element.scrollHeight, 240)}px`
   }, [text])
   const submit = async () => {
-    if (text.trim() === "") return
-    const draft = { text, images: pictures, delivery }
-    setText("")
-    setPictures([])
-    if (await send(draft)) return
-    setText(draft.text)
-    setPictures(draft.images)
+    // Keys may come faster than the page is drawn, and a session may still be on its way.
+    const draft = draftOf(key)
+    if (draft.text.trim() === "" || isGone || isLoading) return
+    keepDraft(key, { text: "", images: [] })
+    changed()
+    if (!question || way !== "answer") return void send({ ...draft, delivery: way === "answer" ? "queue" : way })
+    if (!(await answer(question, draft.text))) putBack(key, draft)
+    changed()
   }
   const add = async (files: Iterable<File>) => {
     const read = await Promise.all([...files].map(pictureOf))
     const good = read.filter((one) => one !== undefined)
-    setPictures((known) => [...known, ...good].slice(0, MOST_PICTURES))
+    setPictures([...draftOf(key).images, ...good].slice(0, MOST_PICTURES))
   }
   const onKey = (event: KeyboardEvent) => {
     // Enter belongs to an input method while it composes a word; old ones say so by the code alone.
@@ -66,12 +77,14 @@ export function Composer({ view }: { view: View | undefined }) {
         ))}
       </ul>}
       <textarea id="composer" ref={box} rows={1} value={text} disabled={isGone} aria-label={t("composer_label")}
-        placeholder={isBusy ? t("composer_busy") : t("composer_placeholder")}
+        placeholder={question && way === "answer" ? t("composer_answer") : isBusy ? t("composer_busy") : t("composer_placeholder")}
         onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKey}
         onPaste={(event) => {
           const files = [...(event.clipboardData?.files ?? [])]
           if (files.length > 0) (event.preventDefault(), void add(files))
         }} />
+      {pictures.length > 0 && text.trim() === "" && <p class="note composer-note">{t("image_needs_text")}</p>}
+      {questions.length > 1 && <p class="note composer-note">{t("composer_questions")}</p>}
       <div class="composer-line">
         <label class="icon-button" title={t("image_add")}>
           <Icon name="image" /><span class="hidden">{t("image_add")}</span>
@@ -81,21 +94,28 @@ export function Composer({ view }: { view: View | undefined }) {
               void add([...(input.files ?? [])]).then(() => { input.value = "" })
             }} />
         </label>
-        {isBusy && <DeliveryChoice value={delivery} onChange={setDelivery} />}
+        {isBusy && <WayChoice ways={ways} value={way} onChange={choose} />}
         <span class="grow" />
-        {isBusy && <button type="button" class="stop" onClick={() => void stop()}><Icon name="stop" />{t("stop")}</button>}
-        <button type="submit" class="primary send" disabled={text.trim() === "" || isGone} aria-label={t("send")} title={t("send")}>
+        {isBusy && <button type="button" class="stop" onClick={() => void stop()}><Icon name="stop" /><span>{t("stop")}</span></button>}
+        <button type="submit" class="primary send" disabled={text.trim() === "" || isGone || isLoading} aria-label={t("send")} title={t("send")}>
           <Icon name="send" /></button>
       </div>
     </form>
   )
 }
 
+/** The questions of this session that wait. */
+function questionsOf(view: View | undefined): OpenCallInfo[] {
+  return state.calls.filter(({ sessionId, tool }) => sessionId === view?.session.id && tool === "ask_user")
+}
+
 /** What a message does while an answer is being written. */
-function DeliveryChoice({ value, onChange }: { value: Delivery; onChange: (next: Delivery) => void }) {
-  const choices: [Delivery, string, string][] = [
+function WayChoice({ ways, value, onChange }: { ways: Way[]; value: Way; onChange: (next: Way) => void }) {
+  const all: [Way, string, string][] = [
+    ["answer", t("delivery_answer"), t("delivery_answer_note")],
     ["queue", t("delivery_queue"), t("delivery_queue_note")], ["steer", t("delivery_steer"), t("delivery_steer_note")],
   ]
+  const choices = all.filter(([way]) => ways.includes(way))
   return (
     <fieldset class="choice">
       <legend class="hidden">{t("delivery_label")}</legend>

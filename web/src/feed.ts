@@ -1,7 +1,7 @@
 // Follows an event stream for as long as the page lives: a connection that breaks goes on behind the
 // last frame that was read.
 
-import { Refusal, request } from "./api.ts"
+import { passes, Refusal, request } from "./api.ts"
 
 export type Frame = { type: string } & Record<string, unknown>
 
@@ -9,8 +9,8 @@ export type Frame = { type: string } & Record<string, unknown>
 export interface Follower {
   /** Takes an event. */
   take(event: Frame): void
-  /** The connection is there, or it is not. */
-  connected(isThere: boolean): void
+  /** The connection is there, or it is not, and why, if the server says so. */
+  connected(isThere: boolean, why?: Refusal): void
   /** The server refuses; nothing more comes. */
   refused(refusal: Refusal): void
   /** The feed is over: its session was deleted. */
@@ -20,9 +20,6 @@ export interface Follower {
 /** After so long without a byte a connection counts as dead: a server pings more often. */
 const SILENCE_MS = 60_000
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [200, 4_000]
-
-/** The answers of a server that is not there for the moment, or of a proxy in front of it. */
-const PASSES_BY = [0, 429, 502, 503, 504]
 
 export class Feed {
   #path: string
@@ -60,19 +57,21 @@ export class Feed {
   async #follow() {
     let pause = FIRST_PAUSE_MS
     while (!this.#closing.signal.aborted) {
+      let why: Refusal | undefined
       try {
         const isOver = await this.#read(() => (pause = FIRST_PAUSE_MS))
         if (isOver) return this.#follower.ended?.()
       } catch (error) {
         if (this.#closing.signal.aborted) return
-        if (error instanceof Refusal && !PASSES_BY.includes(error.status)) return this.#follower.refused(error)
+        if (error instanceof Refusal) why = error
+        if (why && !passes(why)) return this.#follower.refused(why)
       }
       if (this.#closing.signal.aborted) return
       if (this.#isPaused) {
         await new Promise<void>((goOn) => { this.#awake = goOn })
         continue
       }
-      this.#follower.connected(false)
+      this.#follower.connected(false, why)
       await this.#rest(pause)
       pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
     }

@@ -123,7 +123,7 @@ export class Line {
         if (this.#isOver) return
         if (await this.#connect()) pause = FIRST_PAUSE_MS
       } catch (error) {
-        if (leave(error)) return this.close()
+        if (await leave(error)) return this.close()
         this.why = error instanceof Refusal && error.status === 0 ? "" : sentence(error)
         this.#follower.changed()
       }

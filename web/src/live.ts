@@ -1,17 +1,19 @@
 // What the page follows: the feed of all sessions, and that of the session that is open.
 
-import { api, LOST, Refusal } from "./api.ts"
+import { api, passes, Refusal } from "./api.ts"
 import type { ApprovalInfo, OpenCallInfo, SessionInfo, TurnInfo } from "./api.ts"
 import { Feed, firstOfTurn } from "./feed.ts"
 import type { Frame } from "./feed.ts"
 import { addStored, addTurns, emptyView, fold } from "./model.ts"
-import { announce, attempt, changed, leave, onFrame, onOut, out, sentence, set, state } from "./store.ts"
+import { moveDraft, NEW } from "./drafts.ts"
+import { announce, attempt, changed, leave, onFrame, onFull, onOut, out, sentence, set, state, toast } from "./store.ts"
 import { t } from "./words.ts"
 
 /** How many stored messages are read at once. */
 const STORED_PAGE = 200
 
 onFrame(takeEvents)
+onFull(() => void watchDisk(true))
 onOut(() => (globalFeed?.close(), sessionFeed?.close()))
 
 // The way in
@@ -19,14 +21,19 @@ onOut(() => (globalFeed?.close(), sessionFeed?.close()))
 export async function start(code = codeOfAddress()) {
   globalFeed?.close()
   sessionFeed?.close()
+  let why: string | undefined
   try {
-    if (code !== "") await api.login(code)
+    if (code !== "") why = await loginRefusal(code)
     state.me = await api.me()
   } catch (error) {
-    if (!(error instanceof Refusal) || error.code === LOST) return retryStart(code)
-    return out(code !== "" ? error.message : t("login_none"))
+    if (!(error instanceof Refusal) || passes(error)) return retryStart(code, error)
+    return out(why ?? t("login_none"))
   }
+  // The link is of no use, and the browser is logged in all the same.
+  if (why !== undefined) toast(why)
   state.phase = "ready"
+  state.lostWhy = ""
+  state.isLost = false
   state.current = sessionOfAddress()
   followAll()
   void loadServer()
@@ -34,9 +41,26 @@ export async function start(code = codeOfAddress()) {
   changed()
 }
 
-function retryStart(code: string) {
-  set({ isLost: true })
-  setTimeout(() => void start(code), 2_000)
+/** Logs in; the sentence of the refusal if the code is not good. */
+async function loginRefusal(code: string): Promise<string | undefined> {
+  try {
+    await api.login(code)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Refusal) || passes(error)) throw error
+    return error.message
+  }
+}
+
+function retryStart(code: string, error: unknown) {
+  set({ isLost: true, lostWhy: whyLost(error) })
+  const wait = error instanceof Refusal ? Number(error.details["retryAfterMs"] ?? 0) : 0
+  setTimeout(() => void start(code), Math.min(60_000, Math.max(2_000, wait)))
+}
+
+/** What the server itself says about why it does not serve. */
+function whyLost(error: unknown): string {
+  return error instanceof Refusal && error.code !== "" && error.status !== 0 ? error.message : ""
 }
 
 /** The code of a login link. It leaves the address before anything else happens. */
@@ -64,7 +88,27 @@ async function loadServer() {
   await attempt(async () => {
     const [server, models] = await Promise.all([api.server(), api.models()])
     set({ server, models })
+    await watchDisk(server.store?.isFull === true)
   })
+}
+
+/** While the disk is full the page asks now and then whether it still is. */
+const DISK_EVERY_MS = 5_000
+
+async function watchDisk(isFull: boolean) {
+  set({ isDiskFull: isFull })
+  if (!isFull) return
+  later("disk", DISK_EVERY_MS, async () => {
+    const server = await api.server().catch(() => undefined)
+    if (server) set({ server })
+    await watchDisk(server?.store?.isFull ?? true)
+  })
+}
+
+/** The turns that wait for a person since the server started. */
+async function loadInterrupted() {
+  const { waiting } = await api.recovery()
+  set({ interrupted: new Map(waiting.map(({ sessionId, turnId }) => [sessionId, turnId])) })
 }
 
 // The feed of all sessions
@@ -74,11 +118,17 @@ let globalFeed: Feed | undefined
 function followAll() {
   globalFeed = new Feed("/api/events", undefined, {
     take: takeGlobal,
-    connected: (isThere) => {
+    connected: (isThere, why) => {
       if (isThere && state.isLost) announce(t("lost_back"))
-      set({ isLost: !isThere })
+      set({ isLost: !isThere, lostWhy: whyLost(why) })
+      if (isThere) later("interrupted", 100, loadInterrupted)
     },
-    refused: (refusal) => void leave(refusal),
+    refused: (refusal) => void leave(refusal).then((isOut) => {
+      if (isOut) return
+      // The login is another one by now: what this page follows begins again with it.
+      if (refusal.status === 401) void start("")
+      else toast(sentence(refusal), { isError: true })
+    }),
   })
 }
 
@@ -108,8 +158,11 @@ function takeOfSession(event: Frame) {
   const isRoot = !agent?.includes("/")
   if (type === "turn_started" && isRoot) state.working.set(sessionId, "running")
   if (type === "turn_finished" && isRoot) state.working.delete(sessionId)
+  if (type === "turn_finished" || type === "turn_continued") state.interrupted.delete(sessionId)
   if (type === "session_closed") {
     state.sessions.delete(sessionId)
+    state.found.delete(sessionId)
+    state.totalSessions = Math.max(state.sessions.size, state.totalSessions - 1)
     state.approvals = state.approvals.filter((one) => one.sessionId !== sessionId)
   }
   if (type === "session_opened") state.totalSessions += 1
@@ -189,7 +242,7 @@ export async function open(id: string) {
     set({ view, isLoading: false })
     void loadTold(id)
   } catch (error) {
-    if (mine !== opened || leave(error)) return
+    if (mine !== opened || (await leave(error))) return
     set({ isLoading: false, loadError: sentence(error) })
   }
 }
@@ -246,11 +299,13 @@ function follow(id: string, after: string | undefined, mine: number): Promise<Se
     }
     sessionFeed = new Feed(`/api/sessions/${encodeURIComponent(id)}/events`, after, {
       take,
-      connected: (isThere) => set({ isLost: !isThere }),
+      connected: (isThere, why) => set({ isLost: !isThere, lostWhy: whyLost(why) }),
       refused: (refusal) => {
-        if (mine !== opened || leave(refusal)) return
-        if (isBegun) set({ loadError: sentence(refusal) })
-        else failed(refusal)
+        if (mine !== opened) return
+        if (!isBegun) return failed(refusal)
+        void leave(refusal).then((isOut) => {
+          if (!isOut && mine === opened) set({ loadError: sentence(refusal) })
+        })
       },
       ended: () => {
         if (state.view && mine === opened) state.view.isGone = true
@@ -331,6 +386,7 @@ function rest() {
 export function openNew(session: SessionInfo) {
   const mine = ++opened
   state.sessions.set(session.id, session)
+  moveDraft(NEW, session.id)
   set({ current: session.id, view: emptyView(session) })
   history.pushState(null, "", hashOf(session.id))
   return follow(session.id, undefined, mine).then(() => (isHolding = false))

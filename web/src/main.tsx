@@ -1,6 +1,7 @@
 // The page begins here.
 
 import { render } from "preact"
+import { removeNow } from "./actions.ts"
 import { App, Boundary } from "./app.tsx"
 import { waitingCount } from "./approvals.tsx"
 import { compose, leaveSession, onVisibility, open, sessionOfAddress, start } from "./live.ts"
@@ -35,9 +36,15 @@ addEventListener("popstate", () => {
   if (windowOfAddress()) return leaveSession()
   const id = sessionOfAddress()
   if (id === state.current) return changed()
+  // A session that is being deleted is not opened by going back.
+  if (id !== undefined && state.hidden.has(id)) {
+    history.replaceState(null, "", location.pathname)
+    return compose()
+  }
   if (id === undefined) compose()
   else void open(id)
 })
+addEventListener("pagehide", removeNow)
 document.addEventListener("visibilitychange", onVisibility)
 addEventListener("online", onVisibility)
 document.addEventListener("click", (event) => {

@@ -2,8 +2,10 @@
 
 import { useRef, useState } from "preact/hooks"
 import { again, edit, forkAt, takeBack, textOf } from "./actions.ts"
+import { mayUse } from "./approvals.tsx"
 import { currentTurn, doesWait } from "./model.ts"
 import type { Call, Message, Part, Turn, View } from "./model.ts"
+import { sentenceOf } from "./outcome.ts"
 import { announce, set, state } from "./store.ts"
 import { Text } from "./text.tsx"
 import { callState, stateWord, summaryOf, ToolCard } from "./tool.tsx"
@@ -104,13 +106,13 @@ function Said({ view, message }: { view: View; message: Message }) {
       {waits && (
         <p class="said-state">
           {message.entry === "steers" ? t("message_steers") : t("message_queued")}
-          <button type="button" class="link" onClick={() => void takeBack(message)}>{t("message_take_back")}</button>
+          {mayUse() && <button type="button" class="link" onClick={() => void takeBack(message)}>{t("message_take_back")}</button>}
         </p>
       )}
       {!isEditing && !waits && !message.isSending && message.agent.depth === 0 && (
         <div class="message-actions">
           <IconButton icon="copy" label={t("copy")} onClick={() => copy(text, () => announce(t("copied")))} />
-          <IconButton icon="edit" label={t("message_edit")} disabled={isBusy} onClick={() => setEditing(true)} />
+          {mayUse() && <IconButton icon="edit" label={t("message_edit")} disabled={isBusy} onClick={() => setEditing(true)} />}
         </div>
       )}
     </div>
@@ -166,7 +168,7 @@ const Branch = memo(({ view, part, call, turn, isVoid, waits }: {
       {isOpen && (
         <div class="branch-body">
           {own.map(({ id }) => <MessageRow key={id} view={view} id={id} stamp={view.stamps.get(id) ?? 0} waits={waits} />)}
-          {own.length === 0 && call?.outcome && <p class="note">{visible(call.outcome.text)}</p>}
+          {own.length === 0 && call?.outcome && <p class="note">{visible(sentenceOf(call.outcome.text))}</p>}
         </div>
       )}
       {!isOpen && own.length > 0 && <p class="branch-last">{visible(lastWords(own))}</p>}
@@ -218,6 +220,7 @@ export const AnswerEnd = memo(({ view, turn, ids, isLast }: {
   const last = messages.at(-1)
   const asked = turn && [...view.messages.values()].findLast(({ role, turnId, agent }) =>
     role === "user" && turnId === turn.id && agent.depth === 0)
+  const canRetry = isLast && asked !== undefined && mayUse()
   if (turn && turn.state !== "finished") return null
   const took = turn?.startedAt !== undefined && turn.endedAt !== undefined ? span(turn.endedAt - turn.startedAt) : ""
   const facts = [
@@ -226,11 +229,11 @@ export const AnswerEnd = memo(({ view, turn, ids, isLast }: {
   ].filter(Boolean).join(" · ")
   return (
     <footer class="answer-end">
-      <EndReason turn={turn} retry={isLast && asked ? () => void again(asked) : undefined} />
+      <EndReason turn={turn} retry={canRetry ? () => void again(asked) : undefined} />
       <div class="message-actions">
         {text !== "" && <IconButton icon="copy" label={t("copy")} onClick={() => copy(text, () => announce(t("copied")))} />}
-        {isLast && asked && <IconButton icon="again" label={t("message_again")} onClick={() => void again(asked)} />}
-        {last && <IconButton icon="fork" label={t("message_fork")}
+        {canRetry && <IconButton icon="again" label={t("message_again")} onClick={() => void again(asked)} />}
+        {last && mayUse() && <IconButton icon="fork" label={t("message_fork")}
           onClick={() => void forkAt(view.session.id, last.id)} />}
         <span class="facts">{facts}</span>
       </div>
@@ -253,7 +256,7 @@ function EndReason({ turn, retry }: { turn: Turn | undefined; retry: (() => void
     <p class={isFault ? "end-reason is-error" : "end-reason"} role={isFault ? "alert" : undefined}>
       <Icon name="alert" /><span>{visible(said)}</span>
       {isFault && retry && <button type="button" onClick={retry}>{t("message_again")}</button>}
-      {!isFault && reason !== "cancelled" && <button type="button"
+      {!isFault && reason !== "cancelled" && mayUse() && <button type="button"
         onClick={() => { set({}); document.querySelector<HTMLTextAreaElement>("#composer")?.focus() }}>{t("end_go_on")}</button>}
     </p>
   )

@@ -146,8 +146,7 @@ function addOneStored(view: View, one: AgentMessage) {
     return
   }
   const agent = (one.metadata["agent"] as AgentMeta | undefined) ?? MASTER
-  const known = view.messages.get(one.id)
-  const turnId = known?.turnId
+  const turnId = one.metadata["turnId"] as string | undefined
   const message: Message = {
     id: one.id, role: one.role, agent, parts: partsOf(one.parts as RawPart[]), at: one.createdAt,
     ...(turnId ? { turnId } : {}),
@@ -165,45 +164,17 @@ export function addTurns(view: View, turns: TurnInfo[]) {
     const known = view.turns.get(one.turnId)
     if (known?.counted.size) continue
     const { turnId: id, toolCallId: parentCall, parentTurnId: parent, finishReason: reason } = one
-    const { costUsd, startedAt, limit } = one
+    const { costUsd, startedAt, limit, fault } = one
     const turn: Turn = {
       ...(known ?? { counted: new Set<string>() }),
       id, name: one.name, path: one.path, state: one.state, tokens: one.tokens,
-      ...defined({ parentCall, parent, reason, costUsd, startedAt, limit }),
+      ...defined({ parentCall, parent, reason, costUsd, startedAt, limit, fault }),
     }
     if (one.state === "finished" && startedAt !== undefined) turn.endedAt = startedAt + one.elapsedMs
     view.turns.set(id, turn)
   }
-  assignTurns(view)
   view.treeVersion += 1
   view.version += 1
-}
-
-/** Stored messages do not say their turn. A called agent's is that of its call; those of the session's
- * own agent follow one another, so the time says which it is. */
-function assignTurns(view: View) {
-  const byCall = new Map<string, string>()
-  const roots: Turn[] = []
-  for (const turn of view.turns.values()) {
-    if (turn.parentCall) byCall.set(turn.parentCall, turn.id)
-    else if (turn.startedAt !== undefined) roots.push(turn)
-  }
-  roots.sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0))
-  for (const message of view.messages.values()) {
-    const call = message.agent.toolCallId
-    const turn = call && byCall.get(call)
-    if (turn) message.turnId ??= turn
-  }
-  let [at, next] = [roots.length - 1, undefined as string | undefined]
-  for (const id of [...view.thread].reverse()) {
-    const message = view.messages.get(id)
-    if (!message) continue
-    if (message.role === "assistant" && !message.turnId) {
-      while (at >= 0 && (roots[at]?.startedAt ?? 0) > message.at) at -= 1
-      if (roots[at]) message.turnId = roots[at]!.id
-    } else if (message.role !== "assistant" && !message.turnId && next) message.turnId = next
-    next = message.turnId ?? next
-  }
 }
 
 type RawPart = { type: string } & Record<string, unknown>
@@ -269,6 +240,19 @@ export function addSending(view: View, id: string, text: string, previews: strin
 }
 
 export function dropMessage(view: View, id: string) {
+  const message = view.messages.get(id)
+  for (const part of message?.parts ?? []) {
+    if (part.type !== "call" || view.owners.get(part.id) !== id) continue
+    view.owners.delete(part.id)
+    view.calls.delete(part.id)
+  }
+  const call = message?.agent.toolCallId
+  if (call) {
+    const left = (view.branches.get(call) ?? []).filter((one) => one !== id)
+    if (left.length > 0) view.branches.set(call, left)
+    else view.branches.delete(call)
+    touch(view, view.owners.get(call))
+  }
   view.messages.delete(id)
   view.placed.delete(id)
   view.thread = view.thread.filter((one) => one !== id)
@@ -484,6 +468,11 @@ function finishTurn(view: View, event: Raw, { reason, iterations, usage, fault, 
   })
   for (const message of view.messages.values()) {
     if (message.turnId !== event.turn) continue
+    // Attempts that do not count are not stored, so they are over with their turn.
+    if (message.void !== undefined) {
+      dropMessage(view, message.id)
+      continue
+    }
     // What a stopped turn had begun to say is all that comes.
     if (message.isLive) save(view, { ...message, isLive: false })
     if (message.entry) {

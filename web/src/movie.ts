@@ -97,7 +97,7 @@ async function look(mine = opened) {
     await readRows(mine)
   } catch (error) {
     // The banner says that the server is away.
-    if (mine !== opened || leave(error) || (error instanceof Refusal && error.status === 0)) return
+    if (mine !== opened || (await leave(error)) || (error instanceof Refusal && error.status === 0)) return
     movie.why = sentence(error)
   }
   changed()
@@ -217,7 +217,7 @@ export async function act(tool: string, params: object = {}) {
   try {
     await api.doInRoom(movie.room, tool, params)
   } catch (error) {
-    if (!leave(error)) toast(sentence(error), { isError: true })
+    if (!(await leave(error))) toast(sentence(error), { isError: true })
     void look()
   }
 }
@@ -228,7 +228,7 @@ export async function sayInRoom(text: string): Promise<string | undefined> {
     await api.sayInRoom(movie.room, text)
     return undefined
   } catch (error) {
-    leave(error)
+    void leave(error)
     void look()
     return sentence(error)
   }

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks"
 import { download, forkAt, loadMoreSessions, remove, rename } from "./actions.ts"
 import { api } from "./api.ts"
 import type { Hit, SessionInfo } from "./api.ts"
-import { mayUse, titleOf } from "./approvals.tsx"
+import { mayOwn, mayUse, titleOf } from "./approvals.tsx"
 import { compose, open } from "./live.ts"
 import { sentence, set, state } from "./store.ts"
 import { Icon, Menu } from "./ui.tsx"
@@ -17,7 +17,7 @@ export function Rail() {
   return (
     <>
       <div class="rail-top">
-        <button type="button" class="new" onClick={() => compose()}><Icon name="add" />{t("session_new")}</button>
+        {mayUse() && <button type="button" class="new" onClick={() => compose()}><Icon name="add" />{t("session_new")}</button>}
         <label class="search"><Icon name="search" />
           <input type="search" placeholder={t("search_placeholder")} aria-label={t("search_placeholder")} value={query}
             onInput={(event) => setQuery(event.currentTarget.value)} />
@@ -69,7 +69,7 @@ function Row({ session }: { session: SessionInfo }) {
       { icon: "edit", label: t("session_rename"), run: () => setNaming(true) },
       { icon: "fork", label: t("session_fork"), run: () => void forkAt(id) },
     ] : []),
-    { icon: "save", label: t("session_export"), run: () => void download(session) },
+    ...(mayOwn() ? [{ icon: "save", label: t("session_export"), run: () => void download(session) }] : []),
     ...(canUse ? [{ icon: "trash", label: t("session_delete"), run: () => remove(session), isDanger: true }] : []),
   ]
   return (
@@ -89,7 +89,7 @@ function Row({ session }: { session: SessionInfo }) {
           {session.tainted && <span title={t("taint_note")}><Icon name="shield" /></span>}
         </span>
       </a>
-      <Menu label={t("session_menu", { title: titleOf(id) })} items={items} />
+      {items.length > 0 && <Menu label={t("session_menu", { title: titleOf(id) })} items={items} />}
     </li>
   )
 }
@@ -119,7 +119,19 @@ interface Found {
   hits: Hit[]
   why: string
   isBusy: boolean
+  /** Reads the next page, if there is one. */
+  more?: () => void
 }
+
+/** Reads what a session is called that is not among those that are listed. */
+async function know(id: string) {
+  if (state.sessions.has(id) || state.found.has(id)) return
+  const session = await api.session(id).catch(() => undefined)
+  if (session) state.found.set(id, session)
+}
+
+/** How many sessions and messages one page of a search has. */
+const PAGE = { sessions: 20, hits: 12 }
 
 /** Searches titles and messages, a moment after the last key. */
 function useSearch(query: string): Found {
@@ -130,20 +142,40 @@ function useSearch(query: string): Found {
     const leaving = new AbortController()
     setFound((known) => ({ ...known, isBusy: true }))
     const timer = setTimeout(() => {
-      Promise.all([api.sessions({ query: words, limit: 20 }), api.search(words, leaving.signal)])
-        .then(([{ items }, { items: hits }]) => setFound({ sessions: items, hits, why: "", isBusy: false }))
-        .catch((error: unknown) => {
-          if (!leaving.signal.aborted) setFound({ sessions: [], hits: [], why: sentence(error), isBusy: false })
-        })
+      void read([], [])
     }, 200)
+    /** Reads what comes after these. */
+    const read = async (sessions: SessionInfo[], hits: Hit[]) => {
+      try {
+        const before = hits.at(-1)?.messageId
+        const [titles, texts] = await Promise.all([
+          api.sessions({ query: words, limit: PAGE.sessions, offset: sessions.length }),
+          // After the first page, only what has more is read on.
+          before === undefined && sessions.length > 0 ? { items: [] } : api.search(words, PAGE.hits, before, leaving.signal),
+        ])
+        if (leaving.signal.aborted) return
+        for (const one of titles.items) state.found.set(one.id, one)
+        await Promise.all(texts.items.map(({ sessionId }) => know(sessionId)))
+        const [allSessions, allHits] = [[...sessions, ...titles.items], [...hits, ...texts.items]]
+        const hasMore = allSessions.length < titles.totalCount || texts.items.length === PAGE.hits
+        setFound({
+          sessions: allSessions, hits: allHits, why: "", isBusy: false,
+          ...(hasMore && titles.items.length + texts.items.length > 0 ? { more: () => void read(allSessions, allHits) } : {}),
+        })
+      } catch (error) {
+        if (!leaving.signal.aborted) setFound({ sessions, hits, why: sentence(error), isBusy: false })
+      }
+    }
     return () => (clearTimeout(timer), leaving.abort())
   }, [query])
   return found
 }
 
-function Found({ sessions, hits, why, isBusy }: Found) {
+function Found({ sessions: all, hits, why, isBusy, more }: Found) {
   if (why !== "") return <p class="empty" role="alert">{visible(why)}</p>
-  for (const one of sessions) if (!state.sessions.has(one.id)) state.sessions.set(one.id, one)
+  // A session that was renamed or deleted meanwhile is as it is now.
+  const sessions = all.filter(({ id }) => !state.hidden.has(id) && (state.sessions.has(id) || state.found.has(id)))
+    .map((one) => state.sessions.get(one.id) ?? one)
   if (sessions.length + hits.length === 0) return <p class="empty" role="status">{isBusy ? t("search_busy") : t("search_none")}</p>
   return (
     <>
@@ -159,6 +191,7 @@ function Found({ sessions, hits, why, isBusy }: Found) {
           </li>
         ))}
       </ul>
+      {more && <button type="button" class="earlier" onClick={more}>{t("sessions_more")}</button>}
     </>
   )
 }

@@ -5,7 +5,8 @@ import { useEffect, useState } from "preact/hooks"
 import { asked, logout, setSession } from "./actions.ts"
 import { api } from "./api.ts"
 import type { Provider, RuleInfo, TokenInfo } from "./api.ts"
-import { mayUse } from "./approvals.tsx"
+import { mayOwn, mayUse } from "./approvals.tsx"
+import { Doctor, ModelTest } from "./examine.tsx"
 import { levelWord } from "./status.tsx"
 import { attempt, set, state } from "./store.ts"
 import { themeNow, setTheme } from "./theme.ts"
@@ -15,7 +16,7 @@ import { Panel } from "./ui.tsx"
 import { ago, t, visible } from "./words.ts"
 
 export function Settings() {
-  const isOwner = state.me?.scope === "admin" || state.me?.scope === "owner"
+  const isOwner = mayOwn()
   return (
     <Panel title={t("settings")} onClose={() => set({ panel: undefined })}>
       <Look />
@@ -23,10 +24,10 @@ export function Settings() {
       <Approvals />
       <Rules canRevoke={isOwner} />
       {isOwner && <Tokens />}
+      {isOwner && <Section title={t("settings_doctor")}><Doctor /></Section>}
       <Section title={t("settings_login")}>
         <p>{t("settings_me", { name: visible(state.me?.name ?? ""), scope: state.me?.scope ?? "" })}</p>
         <p class="note">{t("settings_server", { version: state.server?.version ?? "", folder: visible(state.server?.workspace ?? "") })}</p>
-        {isOwner && <p class="note">{t("settings_doctor_command")}</p>}
         <p class="note"><a href="/ui/licences.txt" target="_blank" rel="noopener">{t("settings_licences")}</a></p>
         <button type="button" class="danger" onClick={() => void logout()}>{t("logout")}</button>
       </Section>
@@ -106,6 +107,7 @@ function ModelOf({ name, now }: { name: string; now: string | undefined }) {
         {mayUse() && <button type="button" disabled={isNow} onClick={() => void setSession({ model: name })}>
           {isNow ? t("model_chosen") : t("model_choose")}</button>}
       </span>
+      {mayOwn() && name !== "demo" && <ModelTest name={name} />}
     </li>
   )
 }

@@ -1,6 +1,6 @@
 // What the page knows, and what it does: one state, drawn once a frame however many events come.
 
-import { LOST, Refusal } from "./api.ts"
+import { api, LOST, passes, Refusal } from "./api.ts"
 import type { ApprovalInfo, Me, Models, OpenCallInfo, ServerInfo, SessionInfo, Told } from "./api.ts"
 import type { View } from "./model.ts"
 import { t } from "./words.ts"
@@ -23,11 +23,19 @@ export const state = {
   models: undefined as Models | undefined,
   sessions: new Map<string, SessionInfo>(),
   totalSessions: 0,
+  /** Sessions that were found and are not among those that are listed. */
+  found: new Map<string, SessionInfo>(),
   hidden: new Set<string>(),
   working: new Map<string, string>(),
   approvals: [] as ApprovalInfo[],
   calls: [] as OpenCallInfo[],
   isLost: false,
+  /** Why the server does not answer, if it says so. */
+  lostWhy: "",
+  /** The disk of the server is full: what waits for space continues by itself. */
+  isDiskFull: false,
+  /** The turns that a stop of the server interrupted and that wait for a person, by their sessions. */
+  interrupted: new Map<string, string>(),
   current: undefined as string | undefined,
   view: undefined as View | undefined,
   isLoading: false,
@@ -113,16 +121,35 @@ export async function attempt(work: () => Promise<unknown>): Promise<boolean> {
     await work()
     return true
   } catch (error) {
-    if (!leave(error)) toast(sentence(error), { isError: true })
+    if (!(await leave(error))) toast(sentence(error), { isError: true })
     return false
   }
 }
 
-/** A request without a valid login ends what the page shows. */
-export function leave(error: unknown): boolean {
+/** A login that has ended ends what the page shows; a request that was refused alone does not. */
+export async function leave(error: unknown): Promise<boolean> {
+  if (error instanceof Refusal && error.code === "store_full") full()
   if (!(error instanceof Refusal) || error.status !== 401) return false
-  out(t("login_ended"))
-  return true
+  try {
+    state.me = await api.me()
+    return false
+  } catch (again) {
+    if (!(again instanceof Refusal) || passes(again)) return false
+    out(t("login_ended"))
+    return true
+  }
+}
+
+let full: () => void = () => {}
+
+/** The server says that its disk is full. */
+export function onFull(listener: () => void) {
+  full = listener
+}
+
+/** The sentence while the server gives no answer: its own, or that it is away. */
+export function lostSentence(): string {
+  return state.lostWhy === "" ? t("lost") : t("lost_why", { why: state.lostWhy })
 }
 
 let ending: () => void = () => {}

@@ -1,13 +1,14 @@
 // The conversation, its newest words in sight unless a person reads further up.
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
-import { send } from "./actions.ts"
+import { goOn, send, stop } from "./actions.ts"
+import { mayUse } from "./approvals.tsx"
 import { loadEarlier, open } from "./live.ts"
 import { AnswerEnd, MessageRow } from "./message.tsx"
 import { currentTurn, threadOf } from "./model.ts"
 import type { Message, View } from "./model.ts"
 import { set, state } from "./store.ts"
-import { IconButton } from "./ui.tsx"
+import { Icon, IconButton } from "./ui.tsx"
 import { t, visible } from "./words.ts"
 
 interface Group {
@@ -90,6 +91,7 @@ function Whole({ view }: { view: View }) {
   const lastAnswer = groups.findLastIndex(({ user }) => user === undefined)
   const current = currentTurn(view)
   const waits = waitsKey()
+  const interrupted = current !== undefined && state.interrupted.get(view.session.id) === current.id
   return (
     <>
       {view.hasEarlier && <Earlier />}
@@ -116,8 +118,21 @@ function Whole({ view }: { view: View }) {
           </div>
         )
       })}
-      {current?.state === "running" && <Working view={view} />}
+      {interrupted ? <Interrupted view={view} /> : current?.state === "running" && <Working view={view} />}
     </>
+  )
+}
+
+/** The server stopped in the middle of the answer, and was told to ask before it continues. */
+function Interrupted({ view }: { view: View }) {
+  return (
+    <div class="end-reason is-interrupted" role="alert">
+      <Icon name="alert" /><span>{t("interrupted")}</span>
+      {mayUse() && <>
+        <button type="button" onClick={() => void goOn(view.session.id)}>{t("interrupted_go_on")}</button>
+        <button type="button" onClick={() => void stop()}>{t("interrupted_end")}</button>
+      </>}
+    </div>
   )
 }
 
@@ -200,11 +215,11 @@ export function Start() {
       <img src="/ui/icon.svg" alt="" width={56} height={56} />
       <h2>{isFirst ? t("start_first") : t("start_new")}</h2>
       <p class="note">{t("start_where", { folder: visible(state.server?.workspace ?? "") })}</p>
-      <div class="tries">
+      {mayUse() && <div class="tries">
         {tries.map((text) => (
           <button type="button" onClick={() => void send({ text, images: [], delivery: "queue" })}>{text}</button>
         ))}
-      </div>
+      </div>}
       {state.models?.chosen?.kind === "demo" && <p class="note demo">{t("start_demo")}</p>}
     </div>
   )

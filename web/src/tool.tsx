@@ -4,7 +4,8 @@ import { useState } from "preact/hooks"
 import type { ApprovalInfo, OpenCallInfo } from "./api.ts"
 import { ApprovalCard, QuestionCard } from "./approvals.tsx"
 import type { Call, Part } from "./model.ts"
-import { Diff, Icon, isDiff, memo, Plain } from "./ui.tsx"
+import { isChange } from "./outcome.ts"
+import { Diff, Icon, memo, Plain } from "./ui.tsx"
 import { span, t, visible } from "./words.ts"
 
 type CallPart = Extract<Part, { type: "call" }>
@@ -102,14 +103,13 @@ function AnswerLine({ answer }: { answer: NonNullable<Call["answer"]> }) {
 function Details({ part, call }: { part: CallPart; call: Call | undefined }) {
   const outcome = call?.outcome
   const data = outcome?.data as { diff?: unknown } | undefined
-  const diff = typeof data?.diff === "string" ? data.diff : undefined
+  const shown = typeof data?.diff === "string" ? data.diff : outcome?.text ?? ""
   return (
     <div class="tool-body">
       <p class="label">{t("tool_arguments")}</p>
       <Args part={part} />
       {outcome && <p class="label">{t("tool_result")}</p>}
-      {outcome && (diff ?? outcome.text) !== "" &&
-        (diff !== undefined || isDiff(outcome.text) ? <Diff text={diff ?? outcome.text} /> : <Long text={outcome.text} />)}
+      {outcome && (isChange(part.name, shown) ? <Diff text={shown} /> : outcome.text !== "" && <Long text={outcome.text} />)}
       {outcome?.text === "" && <p class="note">{t("tool_no_result")}</p>}
     </div>
   )

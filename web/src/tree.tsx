@@ -1,6 +1,7 @@
 // The agents at work, as a tree: live, and the same after a reload, because it is read from the log.
 
 import { stopTurn } from "./actions.ts"
+import { mayUse } from "./approvals.tsx"
 import { Used } from "./message.tsx"
 import { treeOf } from "./model.ts"
 import type { Turn, View } from "./model.ts"
@@ -34,7 +35,7 @@ function Node({ view, tree, turn, focus }: {
     <li>
       <button type="button" class={`node is-${shown} ${focus === turn.id ? "is-focused" : ""}`} aria-pressed={focus === turn.id}
         onClick={() => show(turn)} onKeyDown={(event) => {
-          if (event.key === "Delete" && !isOver) void stopTurn(turn.id)
+          if (event.key === "Delete" && !isOver && mayUse()) void stopTurn(turn.id)
         }}>
         <span class="state-dot" />
         <span class="node-name">{name}</span>
@@ -42,7 +43,7 @@ function Node({ view, tree, turn, focus }: {
         <Used turn={turn} state={shown} />
         {isBackground(view, turn) && <span class="node-tag">{t("tree_background")}</span>}
       </button>
-      {!isOver && <IconButton icon="stop" class="node-stop" label={t("tree_stop", { name })}
+      {!isOver && mayUse() && <IconButton icon="stop" class="node-stop" label={t("tree_stop", { name })}
         onClick={() => void stopTurn(turn.id).then(() => announce(t("tree_stopped", { name })))} />}
       {children.length > 0 && <ul>
         {children.map((one) => <Node key={one.id} view={view} tree={tree} turn={one} focus={focus} />)}

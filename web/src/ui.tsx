@@ -102,10 +102,6 @@ export function Diff({ text }: { text: string }) {
   )
 }
 
-export function isDiff(text: string): boolean {
-  return /^(--- |@@ |\+\+\+ )/m.test(text)
-}
-
 function kindOf(line: string): string {
   if (line.startsWith("+++") || line.startsWith("---")) return "file"
   if (line.startsWith("@@")) return "place"

@@ -58,8 +58,16 @@ async function states(width, height, dark) {
   await say(page, "ask me: tea or coffee?")
   await page.getByLabel("Your answer").waitFor()
   await look(page, tag("06-question"), faults)
+  const [line, send] = await Promise.all([".composer-line", ".send"].map((one) => page.locator(one).boundingBox()))
+  if (send.y > line.y + 12 || send.x + send.width > width) faults.push(`${tag("06-question")}: the line of the composer is broken`)
   await button("Stop").click()
   await panel(page, () => button("Settings").click(), tag("07-settings"), faults)
+  await panel(page, async () => {
+    await button("Settings").click()
+    await page.getByRole("button", { name: "Look at the server" }).click()
+    await page.locator(".findings strong").first().waitFor()
+    await page.locator(".findings strong").first().scrollIntoViewIfNeeded()
+  }, tag("07-health"), faults)
   await panel(page, () => page.locator(".status .link").click(), tag("08-told"), faults)
   if (width < 1000) {
     await panel(page, () => page.getByRole("button", { name: "Sessions" }).click(), tag("09-sessions"), faults)

@@ -99,6 +99,106 @@ test("a question is answered where it is asked", () =>
     assert.match(await page.locator(".answer").last().innerText(), /tea/)
   }))
 
+// proves SA-13, FC-6
+test("what is typed while a question waits answers it, and each session keeps its own draft", () =>
+  windowOf(async (page) => {
+    await say(page, "ask me: tea or coffee?")
+    await page.getByPlaceholder("Answer the question above").waitFor()
+    await page.fill("#composer", "green tea")
+    const asking = page.url()
+    await page.getByRole("button", { name: "New session" }).click()
+    assert.equal(await page.inputValue("#composer"), "")
+    await page.fill("#composer", "something else")
+    await page.goBack()
+    await until("the draft of the first session", async () => (await page.inputValue("#composer")) === "green tea")
+    assert.equal(page.url(), asking)
+    await page.getByPlaceholder("Answer the question above").waitFor()
+    await page.press("#composer", "Enter")
+    await answered(page)
+    assert.equal(await page.locator(".said").count(), 1)
+    assert.match(await page.locator(".answer").last().innerText(), /green tea/)
+    await page.getByRole("button", { name: "New session" }).click()
+    assert.equal(await page.inputValue("#composer"), "something else")
+  }))
+
+// proves FC-6, AS-30
+test("a refusal that comes late puts its words above those typed meanwhile, a full disk says so, and images need words", () =>
+  windowOf(async (page) => {
+    let isFull = true
+    await page.route("**/sendMessage/stream", async (route) => {
+      if (!isFull) return route.continue()
+      await wait(600)
+      await route.fulfill({ status: 507, contentType: "application/json", body: JSON.stringify({ code: "store_full", error: "the disk is full" }) })
+    })
+    await page.route("**/api/server", async (route) => {
+      const answer = await route.fetch()
+      const server = await answer.json()
+      await route.fulfill({ response: answer, json: { ...server, store: { ...server.store, isFull } } })
+    })
+    await say(page, "the first words")
+    await page.locator(".said").waitFor()
+    await page.fill("#composer", "the second words")
+    await page.locator(".banner", { hasText: "The disk is full." }).waitFor()
+    await until("both are there", async () => (await page.inputValue("#composer")) === "the first words\n\nthe second words")
+    assert.equal(await page.locator(".said").count(), 0)
+    isFull = false
+    await page.locator(".banner").waitFor({ state: "detached" })
+    await page.fill("#composer", "")
+    const png = await page.screenshot({ clip: { x: 0, y: 0, width: 40, height: 30 } })
+    await page.setInputFiles("input[type=file]", { name: "small.png", mimeType: "image/png", buffer: png })
+    await page.getByText("a message needs words").waitFor()
+    assert.ok(await page.getByRole("button", { name: "Send", exact: true }).isDisabled())
+    await page.fill("#composer", "look")
+    await page.getByText("a message needs words").waitFor({ state: "detached" })
+  }))
+
+// proves FC-7
+test("a session that is being deleted is not opened by going back, and is deleted when the page is left", () =>
+  windowOf(async (page) => {
+    await say(page, "what is 52 + 1?")
+    await answered(page)
+    const id = decodeURIComponent(page.url().split("#/s/")[1])
+    const row = page.locator(".rail li", { hasText: "52" }).first()
+    await row.hover()
+    await row.getByRole("button", { name: /More about/ }).click()
+    await page.getByRole("menuitem", { name: "Delete" }).click()
+    await page.getByText("Session deleted.").waitFor()
+    const [toast, composer] = await Promise.all([page.locator(".toast").boundingBox(), page.locator(".composer").boundingBox()])
+    assert.ok(toast.y + toast.height < composer.y, "the toast leaves the composer free")
+    await page.goBack()
+    await wait(300)
+    assert.ok(!page.url().includes(id), page.url())
+    assert.equal(await page.locator(".said").count(), 0)
+    const there = async () => (await demo.agent("listSessions", { limit: 200 })).items.some((one) => one.id === id)
+    assert.ok(await there())
+    await page.reload()
+    await until("it is deleted at once", async () => !(await there()), 3_000)
+  }))
+
+// proves FC-7
+test("a model is tested and the server looked at from the settings, with what each shows", async () => {
+  const scripted = await Server.start({ model: "scripted" })
+  try {
+    const page = await browser.open(scripted)
+    await page.getByRole("button", { name: "Settings" }).click()
+    const dialog = page.locator("dialog[open]")
+    await dialog.getByRole("button", { name: "Test openai/scripted" }).click()
+    await dialog.getByText("Its provider may charge").waitFor()
+    assert.equal(await dialog.locator(".findings li").count(), 0)
+    await dialog.getByRole("button", { name: "Make them" }).click()
+    await dialog.getByText("Turns do not work with this model.").waitFor()
+    assert.equal(await dialog.locator(".findings li").count(), 8)
+    assert.match(await dialog.locator(".findings li").first().innerText(), /text/)
+    await dialog.getByRole("button", { name: "Look at the server" }).click()
+    await dialog.locator("details", { hasText: "that were looked at" }).locator("summary").last().click()
+    await dialog.locator(".findings strong", { hasText: "workspace" }).first().waitFor()
+    assert.deepEqual(page.faults, [])
+    await page.context().close()
+  } finally {
+    await scripted.stop()
+  }
+})
+
 // proves FC-7
 test("a session is found, renamed, saved, deleted and brought back", () =>
   windowOf(async (page) => {
@@ -172,6 +272,8 @@ test("everything goes by keyboard alone", () =>
 // proves FC-8
 test("at 390 pixels one column holds everything, in drawers", () =>
   windowOf(async (page) => {
+    const { id } = await demo.agent("createSession", {})
+    await demo.agent("sendMessage", { sessionId: id, content: "list the files here" })
     await page.getByRole("button", { name: "Sessions" }).click()
     await page.locator("dialog[open] .session").first().click()
     await answered(page)
@@ -179,6 +281,21 @@ test("at 390 pixels one column holds everything, in drawers", () =>
     await page.locator("dialog[open] .node").first().click()
     await page.locator("dialog[open]").waitFor({ state: "detached" })
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
+    await page.getByRole("button", { name: "Sessions" }).click()
+    await page.locator("dialog[open] .new").click()
+    await page.route("**/api/calls", async (route) => {
+      const answer = await route.fetch()
+      const { items, totalCount } = await answer.json()
+      const withOptions = items.map((one) => ({ ...one, args: { ...one.args, options: ["an_option_without_a_space/".repeat(9)] } }))
+      await route.fulfill({ response: answer, json: { items: withOptions, totalCount } })
+    })
+    await say(page, `ask me: ${"averyverylongword".repeat(30)}, a_path/without/any/space/${"deeper/".repeat(30)}?`)
+    await page.getByRole("button", { name: /an_option/ }).waitFor()
+    const edges = await page.locator(".question, .question *").evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right))
+    assert.ok(edges.every((edge) => edge <= 390 - 14), edges.join(" "))
+    await page.getByLabel("Your answer").fill("none")
+    await page.getByLabel("Your answer").press("Enter")
+    await answered(page)
     await say(page, "what is 3 + 4?")
     await until("an answer", async () => /7/.test(await page.locator(".answer").last().innerText()))
   }, { width: 390, height: 800 }))
@@ -188,13 +305,23 @@ test("a browser that may only look sees what waits and cannot decide", async () 
   const { url } = await demo.call("/api/login-links", { scope: "read", name: "reader" })
   const context = await browser.chromium.newContext()
   const session = await demo.agent("createSession", {})
-  const sent = demo.agent("sendMessage", { sessionId: session.id, content: 'write "x" to six.txt', waitSeconds: 0 })
-  await sent
+  await demo.agent("sendMessage", { sessionId: session.id, content: "list the files here" })
+  await demo.agent("sendMessage", { sessionId: session.id, content: 'write "x" to six.txt', waitSeconds: 0 })
   const page = await browser.stranger(context)
   await page.goto(url)
   await page.getByRole("button", { name: /1 decision or question waits/ }).click()
   await page.getByText("This browser may look but not decide").first().waitFor()
   assert.equal(await page.getByRole("button", { name: "Allow once" }).count(), 0)
+  await page.keyboard.press("Escape")
+  assert.equal(await page.locator(".tries button").count(), 0)
+  await page.locator(`.session[href$="${session.id}"]`).click()
+  await answered(page)
+  await page.locator(".node").first().waitFor()
+  for (const name of [/^Edit$/, /^Fork from here$/, /^Answer again$/, /^New session$/, /^More about/, /^Stop/, /^Send$/]) {
+    assert.equal(await page.getByRole("button", { name }).count(), 0, `${name}`)
+  }
+  await page.getByRole("button", { name: "Settings" }).click()
+  for (const name of [/^Use$/, /^Test/, /^Revoke$/, /^Look at/]) assert.equal(await page.getByRole("button", { name }).count(), 0, `${name}`)
   await demo.agent("deleteSession", { sessionId: session.id })
   await context.close()
 })
@@ -210,6 +337,19 @@ test("a link that was used, and a login that is revoked in the middle, are a sen
   await late.getByText("this login link was used").waitFor()
   await late.getByText("samovar open", { exact: true }).waitFor()
   assert.ok(!late.url().includes("login="), late.url())
+  // A browser that is logged in needs no link, and a refusal that passes by is no logout.
+  const second = await browser.stranger(context)
+  let refusals = 2
+  await second.route("**/api/me", (route) => {
+    if (refusals-- <= 0) return route.continue()
+    return route.fulfill({ status: 429, contentType: "application/json", body: JSON.stringify({ code: "rate_limited", error: "too many requests" }) })
+  })
+  await second.goto(link)
+  await second.getByText("too many requests").waitFor()
+  assert.equal(await second.getByText("Log in to Samovar").count(), 0)
+  await second.waitForSelector("#composer")
+  await second.getByText("this login link was used").waitFor()
+  await second.close()
   const me = await page.evaluate(() => fetch("/api/me").then((answer) => answer.json()))
   await demo.call(`/api/tokens/${encodeURIComponent(me.name)}`, undefined, "DELETE")
   await page.getByText("This login has ended.").waitFor()

@@ -34,6 +34,18 @@ test("a first visit leads to a first answer, and the link is gone from the addre
     await answered(page)
     assert.match(await shown(page), /notes\.txt/)
     await page.getByRole("navigation", { name: "Sessions" }).getByText("list the files here").waitFor()
+    // The agents of the second suggestion are there on every server.
+    await page.getByRole("button", { name: "New session" }).click()
+    await page.getByRole("button", { name: "ask the browser agent" }).click()
+    await answered(page)
+    const branches = page.locator(".branch")
+    assert.deepEqual(await branches.evaluateAll((all) => all.map((one) => one.dataset.path)), ["master/browser", "master/browser"])
+    assert.doesNotMatch(await shown(page), /"ok"|failed/)
+    await say(page, "ask the nosuch agent to list files")
+    await answered(page, 2)
+    const said = await shown(page)
+    assert.match(said, /there is no agent "nosuch"/)
+    assert.doesNotMatch(said, /\{"/)
   }))
 
 // proves FC-9, SA-8
@@ -80,6 +92,40 @@ test("a server that is killed in mid-tool and started again goes on with the pag
     const thread = await shown(page)
     await page.reload()
     await answered(page)
+    await until("the same after a reload", async () => (await shown(page)) === thread)
+  }))
+
+// proves DU-6
+test("an answer that a stopped server left waits for a person, who lets it continue", async () => {
+  const asking = await Server.start({ model: "scripted", level: "auto", settings: { SAMOVAR__RECOVERY__RESUME: "ask" } })
+  try {
+    const page = await browser.open(asking)
+    await say(page, "exec: for i in 1 2 3 4 5 6; do echo line $i; sleep 1; done")
+    await page.getByText("line 2").waitFor({ timeout: 8_000 })
+    await asking.kill()
+    await asking.up()
+    await page.getByText("The server stopped during this answer").waitFor()
+    assert.equal(await page.locator(".answer-end").count(), 0)
+    await page.reload()
+    await page.getByRole("button", { name: "Continue" }).click()
+    await answered(page)
+    assert.equal(await page.getByText("The server stopped during this answer").count(), 0)
+    assert.deepEqual(page.faults, [])
+    await page.context().close()
+  } finally {
+    await asking.stop()
+  }
+})
+
+// proves UI-10, FC-6
+test("an answer whose attempts broke off looks the same live and after a reload", () =>
+  windowOf(scripted, async (page) => {
+    await say(page, "breaks")
+    await page.locator(".end-reason.is-error").waitFor()
+    await wait(300)
+    const thread = await shown(page)
+    await page.reload()
+    await page.locator(".end-reason.is-error").waitFor()
     await until("the same after a reload", async () => (await shown(page)) === thread)
   }))
 

@@ -12,8 +12,9 @@ const here = dirname(fileURLToPath(import.meta.url))
 const built = mkdtempSync(join(tmpdir(), "samovar-page-unit-"))
 after(() => rmSync(built, { recursive: true }))
 
-async function load(name) {
-  await bundle(`src/${name}`, join(built, "out.mjs"), { entryPoints: [`src/${name}`], outfile: join(built, `${name}.mjs`), platform: "node" })
+async function load(name, folder = "src") {
+  const path = `${folder}/${name}`
+  await bundle(path, join(built, "out.mjs"), { entryPoints: [path], outfile: join(built, `${name}.mjs`), platform: "node" })
   return import(pathToFileURL(join(built, `${name}.mjs`)))
 }
 
@@ -22,6 +23,10 @@ const words = await load("words.ts")
 const feed = await load("feed.ts")
 const uispec = await load("uispec.ts")
 const logs = await load("logs.ts")
+// The page is in the background, where nothing is drawn.
+globalThis.document = { hidden: true }
+globalThis.window = globalThis
+const { actions, api, drafts, outcome, rights, store } = await load("unit-entry.ts", "tests")
 
 /** A recorded session: what its feed said, what was stored, and its turns. */
 const recorded = JSON.parse(readFileSync(join(here, "recorded.json"), "utf8"))
@@ -87,6 +92,106 @@ test("an attempt that failed is void, and its words are not in the next", () => 
   model.fold(view, event("delta", { message: "b", part: 0, fragment: { text: "whole" } }))
   assert.equal(view.messages.get("a").void, "cut")
   assert.deepEqual(view.messages.get("b").parts, [{ type: "text", text: "whole" }])
+})
+
+// proves UI-10
+test("what an attempt that failed said is gone with its turn, as it is from what is stored", () => {
+  const begun = recorded.events.findIndex(({ type }) => type === "step_started")
+  const { turn, agent, at } = recorded.events[begun]
+  const failed = [
+    { type: "message_started", message: "void", role: "assistant" },
+    { type: "delta", message: "void", part: 0, fragment: { text: "half" } },
+    { type: "delta", message: "void", part: 1, fragment: { call: { id: "void-call", name: "read_file" } } },
+    { type: "step_reset", iteration: 1, usage: {}, reason: "cut" },
+  ].map((event) => ({ ...event, turn, agent, at }))
+  const events = [...recorded.events.slice(0, begun + 1), ...failed, ...recorded.events.slice(begun + 1)]
+  const half = live(events.slice(0, begun + 6))
+  assert.equal(half.messages.get("void").void, "cut")
+  assert.deepEqual(plain(shown(live(events))), plain(shown(stored())))
+})
+
+// proves FC-9
+test("a stored message is of the turn that it names, whatever the clock says", () => {
+  const view = model.emptyView(recorded.session)
+  model.addStored(view, recorded.messages.map((message) => ({ ...message, createdAt: 1 })))
+  const turns = recorded.messages.filter(({ role }) => role !== "tool").map(({ id, metadata }) => [id, metadata.turnId])
+  assert.deepEqual([...view.messages.values()].map(({ id, turnId }) => [id, turnId]).sort(), turns.sort())
+})
+
+// proves TL-11
+test("only what changes a file is drawn as changes", () => {
+  const diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b"
+  assert.deepEqual(["write_file", "edit_file", "exec", "web_fetch", "mine"].map((tool) => outcome.isChange(tool, diff)),
+    [true, true, false, false, false])
+  assert.ok(!outcome.isChange("write_file", "replaces 3 bytes"))
+})
+
+// proves FC-6
+test("a call of an agent that failed is a sentence, not the JSON that programs get", () => {
+  assert.equal(outcome.sentenceOf('{"ok":false,"code":"unknown_agent","error":"there is no agent"}'), "there is no agent")
+  for (const text of ["all is well", '{"ok":true,"text":"yes"}', "{ broken", "{}"]) assert.equal(outcome.sentenceOf(text), text)
+})
+
+// proves TL-11
+test("a login has the rights that the server gives its scope", () => {
+  const of = (scope) => ["look", "decide", "use", "own"].filter((right) => rights.covers(scope, right)).join(" ")
+  assert.deepEqual(["read", "approve", "use", "admin", { relay: { room: "r", role: "agent" } }, undefined].map(of),
+    ["look", "look decide", "look use", "look decide use own", "", ""])
+})
+
+// proves FC-6
+test("each session has its own draft, and what is refused comes back above what was written meanwhile", () => {
+  const words = (text, ...images) => ({ text, images })
+  drafts.keepDraft("a", words("of a"))
+  assert.deepEqual([drafts.draftOf("a"), drafts.draftOf("b")], [words("of a"), words("")])
+  drafts.putBack("a", words("refused", "picture"))
+  assert.deepEqual(drafts.draftOf("a"), words("refused\n\nof a", "picture"))
+  drafts.keepDraft(drafts.NEW, words("typed while the session was made"))
+  drafts.moveDraft(drafts.NEW, "c")
+  assert.deepEqual([drafts.draftOf(drafts.NEW).text, drafts.draftOf("c").text], ["", "typed while the session was made"])
+  drafts.keepDraft("a", words(""))
+  drafts.putBack("a", words("refused"))
+  assert.equal(drafts.draftOf("a").text, "refused")
+})
+
+// proves FC-6
+test("what passes by is no end of a login", async () => {
+  const of = (status) => new api.Refusal(status, "", "")
+  assert.deepEqual([0, 400, 401, 403, 404, 410, 429, 500, 502, 503, 507].filter((status) => api.passes(of(status))),
+    [0, 429, 500, 502, 503, 507])
+  const answers = { me: 200 }
+  globalThis.fetch = async () => new Response("{}", { status: answers.me })
+  const leaves = async (status, me) => {
+    answers.me = me
+    store.state.phase = "ready"
+    return [await store.leave(of(status)), store.state.phase]
+  }
+  assert.deepEqual(await leaves(401, 401), [true, "out"])
+  assert.deepEqual(await leaves(401, 200), [false, "ready"])
+  for (const me of [429, 503]) assert.deepEqual(await leaves(401, me), [false, "ready"])
+  for (const status of [429, 500, 503]) assert.deepEqual(await leaves(status, 401), [false, "ready"])
+})
+
+// proves FC-7
+test("show more misses no session, whatever was deleted, found or moved meanwhile", async () => {
+  let there = Array.from({ length: 170 }, (_, at) => ({ id: `s${at}` }))
+  globalThis.fetch = async (_, { body }) => {
+    const { offset, limit } = JSON.parse(body)
+    return new Response(JSON.stringify({ items: there.slice(offset, offset + limit), totalCount: there.length }))
+  }
+  const { state } = store
+  state.sessions = new Map(there.slice(0, 50).map((one) => [one.id, one]))
+  state.totalSessions = there.length
+  state.found.set("s160", there[160])
+  // Eight of those that are listed are gone before the page hears of it.
+  there = there.filter((_, at) => at < 10 || at > 17)
+  let presses = 0
+  while (state.totalSessions > state.sessions.size && presses < 20) {
+    await actions.loadMoreSessions()
+    presses += 1
+  }
+  assert.deepEqual(there.filter(({ id }) => !state.sessions.has(id)), [])
+  assert.ok(presses <= 4, `${presses}`)
 })
 
 // proves DU-7

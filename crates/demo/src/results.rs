@@ -1,5 +1,6 @@
 //! What the tools answer, as values for the steps and sentences after them.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use samovar_core::command::is_blank;
@@ -296,6 +297,15 @@ fn bounded_lines(language: Language, lines: Vec<String>) -> String {
         told.extend(TABLE.fill(language, TABLE.say(language, "more"), &values));
     }
     told.join("\n")
+}
+
+/// What a result says for people: a called agent that failed answers in JSON, with the sentence in it.
+pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
+    let said = serde_json::from_str::<Map<String, Value>>(text);
+    match said.ok().and_then(|mut said| said.remove("error")) {
+        Some(Value::String(why)) => why.into(),
+        _ => text.into(),
+    }
 }
 
 /// A text, cut after so many characters that a person can look over it.

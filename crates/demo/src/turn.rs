@@ -179,7 +179,7 @@ impl Request {
                 return Err(Next::Ask(said, vec![Call { tool, args }]));
             };
             if outcome.is_error() {
-                let result = results::bounded(outcome.text.trim_end());
+                let result = results::bounded(&results::sentence(outcome.text.trim_end()));
                 let values = [("tool", tool.as_str()), ("result", result.as_str())];
                 return Err(failed(self.say(failure(outcome.status), &values)));
             }

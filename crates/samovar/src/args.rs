@@ -438,6 +438,20 @@ pub(crate) struct Doctor {
     pub(crate) deep: bool,
 }
 
+impl Doctor {
+    /// Looks, and mends nothing.
+    pub(crate) fn looking(places: DirArgs, who: ModelArgs) -> Self {
+        Self {
+            places,
+            who,
+            json: false,
+            verbose: false,
+            fix: false,
+            deep: false,
+        }
+    }
+}
+
 /// `samovar prove`.
 #[derive(clap::Args)]
 pub(crate) struct Prove {

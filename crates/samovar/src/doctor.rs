@@ -23,6 +23,7 @@ use samovar_locale::doctor as text;
 use samovar_server::{
     Home, UnreadReason, layer_sources, skill_folders, told_instructions, unread_instructions,
 };
+use samovar_wire::api::{DoctorFinding, DoctorReport, FindingState};
 use serde_json::json;
 
 use crate::args::{self, DirArgs};
@@ -63,27 +64,8 @@ pub(crate) enum Mode {
 /// # Errors
 /// It cannot be written.
 pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
-    let care = if args.fix { Mode::Mend } else { Mode::Look };
-    let findings = match config::read(&args.places, &args.who, LocalData::UseOnly) {
-        Ok(found) => {
-            let mut findings = examine(&found, care).await;
-            if args.deep {
-                findings.extend(deep::examine(&found).await);
-            }
-            let places = places(&args.places);
-            let commands = findings
-                .iter_mut()
-                .filter_map(|found| found.command.as_mut());
-            commands.for_each(|command| command.push_str(&placed(command, &places)));
-            findings
-        }
-        Err(failure) => vec![unreadable(failure)],
-    };
-    let exits = findings.iter().map(|finding| finding.exit);
-    let exit = exits.fold(Exit::Ok, |first, next| match first {
-        Exit::Ok => next,
-        worse => worse,
-    });
+    let findings = find(args).await;
+    let exit = worst(&findings);
     let shown = if args.json {
         as_json(&findings, exit)?
     } else {
@@ -91,6 +73,52 @@ pub(crate) async fn doctor(args: &args::Doctor) -> Result<Exit, Failure> {
     };
     // Whoever closed the pipe has read enough.
     put(&shown).map(|_| exit)
+}
+
+/// What is found, as a server tells its owner.
+pub(crate) async fn report(args: &args::Doctor) -> DoctorReport {
+    let findings = find(args).await;
+    let ok = worst(&findings) == Exit::Ok;
+    let findings = findings.into_iter().map(|finding| DoctorFinding {
+        what: finding.what.to_owned(),
+        label: name(finding.what).to_owned(),
+        state: match (finding.exit, finding.is_absent) {
+            (Exit::Ok, true) => FindingState::Absent,
+            (Exit::Ok, false) => FindingState::Ok,
+            _ => FindingState::Bad,
+        },
+        fact: finding.fact,
+        reason: finding.reason,
+        command: finding.command,
+    });
+    DoctorReport {
+        ok,
+        findings: findings.collect(),
+    }
+}
+
+async fn find(args: &args::Doctor) -> Vec<Finding> {
+    let care = if args.fix { Mode::Mend } else { Mode::Look };
+    let found = match config::read(&args.places, &args.who, LocalData::UseOnly) {
+        Ok(found) => found,
+        Err(failure) => return vec![unreadable(failure)],
+    };
+    let mut findings = examine(&found, care).await;
+    if args.deep {
+        findings.extend(deep::examine(&found).await);
+    }
+    let places = places(&args.places);
+    let commands = findings
+        .iter_mut()
+        .filter_map(|found| found.command.as_mut());
+    commands.for_each(|command| command.push_str(&placed(command, &places)));
+    findings
+}
+
+/// The first exit code that is not [`Exit::Ok`].
+fn worst(findings: &[Finding]) -> Exit {
+    let mut exits = findings.iter().map(|finding| finding.exit);
+    exits.find(|exit| *exit != Exit::Ok).unwrap_or(Exit::Ok)
 }
 
 async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {

@@ -35,6 +35,7 @@ mod browser;
 mod calls;
 mod chat;
 mod chat_global;
+mod checkup;
 mod client;
 mod config;
 mod configure;

@@ -5,10 +5,16 @@ mod checks;
 mod talk;
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 
+use futures_util::{Stream, StreamExt as _, stream};
 use samovar_core::provider::ModelKind;
-use samovar_core::{Code, Model, Models as _, Price, Usage};
+use samovar_core::{Code, Error, Model, Models as _, Price, Usage};
 use samovar_locale as text;
+use samovar_server::TestLines;
+use samovar_server::providers::Registry;
+use samovar_wire::agent::ErrorBody;
+use samovar_wire::api::{CheckState, ModelCheck, TestLine};
 use serde_json::json;
 
 use self::checks::{Check, Checks, State};
@@ -53,7 +59,7 @@ pub(crate) async fn test(args: TestModel) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     let limits = &found.config.settings.limits;
-    let mut checks = Checks::new(&model, limits.temperature);
+    let mut checks = Checks::new(model.clone(), limits.temperature);
     let (mut done, format) = (Vec::new(), args.common.machine.format());
     while let Some(check) = checks.next().await {
         match format {
@@ -94,6 +100,53 @@ pub(crate) async fn test(args: TestModel) -> Result<Exit, Failure> {
     Ok(if works { Exit::Ok } else { Exit::TurnFailed })
 }
 
+/// The checks of a model as a server tells its owner, who has agreed to them.
+pub(crate) fn lines(registry: Arc<Registry>, name: String, temperature: f32) -> TestLines {
+    let checks = async move {
+        let model = registry.find(&name).await?;
+        if model.kind == ModelKind::Demo {
+            let why = text::models::test_no_model(&model.name);
+            return Err(Error::new(Code::UnusableModel, why));
+        }
+        Ok(Checks::new(model, temperature))
+    };
+    let failed = |error: &Error| TestLine::Failed(ErrorBody::from(error));
+    Box::pin(stream::once(checks).flat_map(move |checks| match checks {
+        Ok(checks) => told(checks).boxed(),
+        Err(error) => stream::once(std::future::ready(failed(&error))).boxed(),
+    }))
+}
+
+/// Each check, and at the end whether all that turns need are good.
+fn told(checks: Checks) -> impl Stream<Item = TestLine> + Send {
+    stream::unfold(Some((checks, true)), |begun| async {
+        let (mut checks, ok) = begun?;
+        let Some(check) = checks.next().await else {
+            return Some((TestLine::End { ok }, None));
+        };
+        let ok = ok && (!check.is_needed() || check.state == State::Ok);
+        Some((TestLine::Check(check.into()), Some((checks, ok))))
+    })
+}
+
+impl From<Check> for ModelCheck {
+    fn from(check: Check) -> Self {
+        Self {
+            check: check.name.to_owned(),
+            label: check.label().to_owned(),
+            state: match check.state {
+                State::Ok => CheckState::Ok,
+                State::Failed => CheckState::Failed,
+                State::Unseen => CheckState::Unseen,
+                State::Skipped => CheckState::Skipped,
+            },
+            fact: check.fact,
+            tokens: check.usage.total(),
+            milliseconds: u64::try_from(check.took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
 /// Asks before money is spent, or may be.
 fn is_agreed(model: &Model, price: Option<Price>) -> Result<bool, Failure> {
     let tokens = EXPECTED.total();
@@ -111,15 +164,7 @@ fn is_agreed(model: &Model, price: Option<Price>) -> Result<bool, Failure> {
 
 /// A check in a line.
 fn line(check: &Check) -> String {
-    let name = match check.name {
-        checks::TEXT => text::models::check_text(),
-        checks::CALL => text::models::check_call(),
-        checks::ANSWER => text::models::check_answer(),
-        checks::CUT => text::models::check_cut(),
-        checks::LONG => text::models::check_long(),
-        checks::CACHE => text::models::check_cache(),
-        _ => text::models::check_image(),
-    };
+    let name = check.label();
     let mut fact = one_line(&check.fact);
     if let Some(reason) = &check.finish_reason {
         let Usage { input, output, .. } = check.usage;

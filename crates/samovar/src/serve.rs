@@ -1,5 +1,6 @@
 //! `samovar serve`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 use crate::access::{LOOK_EVERY, PATIENCE};
 use crate::args;
 use crate::browser;
+use crate::checkup::Checkup;
 use crate::config::{self, LocalData, Setup};
 use crate::exit::{Exit, Failure};
 use crate::model;
@@ -43,6 +45,8 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
         found.config.settings.approval = level.into();
     }
     found.config.page = !args.page.no_ui;
+    let checkup = Checkup::of(&found, &args.places, &args.who);
+    found.config.examiner = Some(Arc::new(checkup));
     let is_new = config::booted_again().is_none();
     trusting::before_turns(&found, args.trust, is_new)?;
     let is_shown = args.page.open && is_new;

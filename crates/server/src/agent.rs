@@ -384,7 +384,9 @@ async fn update_session(call: Call, params: UpdateSessionParams) -> Result<Sessi
 async fn append_message(call: Call, params: AppendMessageParams) -> Result<AgentMessage, Error> {
     let (session, action) = params.into_action()?;
     match call.submit(&session, action).await? {
-        Accepted::Appended { message, agent } => Ok(AgentMessage::of(&session, &message, &agent)),
+        Accepted::Appended { message, agent } => {
+            Ok(AgentMessage::of(&session, &message, &agent, None))
+        }
         _ => Err(Error::new(Code::Internal, locale::message::not_taken())),
     }
 }

@@ -24,6 +24,7 @@ pub(crate) mod audit;
 pub(crate) mod backup;
 mod blobs;
 mod context;
+mod examine;
 mod exports;
 mod feeds;
 mod logins;
@@ -56,6 +57,7 @@ pub(crate) fn routes() -> Vec<Endpoint> {
     routes.extend(exports::routes());
     routes.extend(feeds::routes());
     routes.extend(context::routes());
+    routes.extend(examine::routes());
     routes.extend(logins::routes());
     routes.extend([
         Endpoint::showing(

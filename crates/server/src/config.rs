@@ -22,6 +22,7 @@ use samovar_stores::Walker;
 use samovar_tools::{GitSettings, UndoBounds, WebSearch};
 use serde_json::Value;
 
+use crate::examiner::Examiner;
 use crate::origin::{Authority, Origin};
 
 /// The token that clients bring; never printed by accident.
@@ -113,6 +114,8 @@ pub struct Config {
     /// Whether the program that started the server restarts it on request, as a restore needs; see
     /// [`Server::restart_asked`](crate::Server::restart_asked).
     pub restarts: bool,
+    /// Looks at the server and its models when the owner asks; `None` refuses that.
+    pub examiner: Option<Arc<dyn Examiner>>,
     /// Whether the server has its web page, and browsers may log in.
     pub page: bool,
     /// The global chat (CH-8, CH-9, CH-12).
@@ -277,6 +280,7 @@ impl Config {
             tools: Vec::new(),
             walker: None,
             restarts: false,
+            examiner: None,
             page: true,
             chat: set.chat.clone(),
             relay: set.relay.clone(),

@@ -120,8 +120,7 @@ impl Opening {
             dir: dir.clone(),
             source,
         })?;
-        let client = Client::new(config.egress.clone());
-        let tools = RegisteredTools::open(files.clone(), client);
+        let tools = RegisteredTools::open(files.clone(), Client::new(config.egress.clone()));
         let tools = tools.map_err(|source| OpenError::Registered {
             dir: dir.clone(),
             source,
@@ -139,6 +138,7 @@ impl Opening {
             restart: config.restarts.then(CancellationToken::new),
             workspace: config.workspace.clone(),
             approval: config.settings.approval,
+            examination: config.examiner.clone().into(),
             failures: Failures::default(),
             logins: Logins::open(&files, config.page).map_err(token_error)?,
             is_stop_noted: AtomicBool::new(false),

@@ -41,6 +41,7 @@ mod door;
 mod endpoint;
 mod engine_cell;
 mod error;
+mod examiner;
 mod failures;
 mod folder;
 mod grant;
@@ -75,6 +76,7 @@ pub use config::{
     Config, ConfiguredTool, ExecConfig, FileAccess, GuideConfig, MemoryConfig, Token,
 };
 pub use error::OpenError;
+pub use examiner::{Examiner, TestLines};
 pub use folder::{
     UnreadInstructions, UnreadReason, folder_guide, told_instructions, unread_instructions,
 };

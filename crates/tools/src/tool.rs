@@ -276,13 +276,16 @@ fn misfit(error: &serde_json::Error) -> Outcome {
     Outcome::correctable(format!("the arguments do not fit: {error}"))
 }
 
+/// Bytes of the note at the end of a preview that was cut, at most.
+const MAX_NOTE_BYTES: usize = 64;
+
 /// A preview within its bound.
 pub(crate) fn cut(text: &str) -> String {
     let text = visible(text);
     if text.len() <= MAX_PREVIEW_BYTES {
         return text.into_owned();
     }
-    let shown = &text[..text.floor_char_boundary(MAX_PREVIEW_BYTES)];
+    let shown = &text[..text.floor_char_boundary(MAX_PREVIEW_BYTES - MAX_NOTE_BYTES)];
     format!(
         "{shown}\n[cut: {} of {} bytes shown]",
         shown.len(),

@@ -8,6 +8,7 @@ mod audit;
 mod blob;
 mod context;
 mod damage;
+mod examine;
 mod feed;
 mod login;
 mod model;
@@ -34,6 +35,9 @@ pub use audit::{
 pub use blob::BlobParams;
 pub use context::{ContextInfo, ContextLayer, ContextMessages, ContextParams};
 pub use damage::{BackupParams, BackupState, DamageList};
+pub use examine::{
+    CheckState, DoctorFinding, DoctorReport, FindingState, ModelCheck, TestLine, TestModelParams,
+};
 pub use feed::{FeedEncoder, FeedItem, FeedParams, FeedReset, ServerSnapshot, SessionSnapshot};
 pub use login::{Brought, LoginLink, LoginLinkParams, LoginParams, Me};
 pub use model::{

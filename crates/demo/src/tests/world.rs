@@ -237,6 +237,10 @@ impl World {
             "remember" => Ok("remembered: m0123456789".to_owned()),
             "recall" => Ok(format!("- I like {} [m0123456789; facts]", arg("query"))),
             "forget" => Ok(format!("deleted: {}", arg("id"))),
+            "subAgent" if arg("name") == "nosuch" => {
+                let why = "there is no agent \"nosuch\"";
+                Err(json!({"ok": false, "code": "SUBAGENT_UNKNOWN", "error": why}).to_string())
+            }
             "subAgent" => {
                 let summary = format!("{} did: {}", arg("name"), arg("task"));
                 Ok(json!({"ok": true, "messageId": "m", "summary": summary}).to_string())

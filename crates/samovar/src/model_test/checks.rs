@@ -69,6 +69,19 @@ pub(super) enum State {
 }
 
 impl Check {
+    /// How it is called for people.
+    pub(super) fn label(&self) -> &'static str {
+        match self.name {
+            TEXT => text::check_text(),
+            CALL => text::check_call(),
+            ANSWER => text::check_answer(),
+            CUT => text::check_cut(),
+            LONG => text::check_long(),
+            CACHE => text::check_cache(),
+            _ => text::check_image(),
+        }
+    }
+
     /// Whether no turn works without it.
     pub(super) fn is_needed(&self) -> bool {
         [TEXT, CALL, ANSWER].contains(&self.name)
@@ -110,8 +123,8 @@ impl Check {
 }
 
 /// The checks of one model.
-pub(super) struct Checks<'a> {
-    model: &'a Model,
+pub(super) struct Checks {
+    model: Model,
     temperature: f32,
     next: usize,
     /// Whether the model's server answered the first one.
@@ -120,8 +133,8 @@ pub(super) struct Checks<'a> {
     called: Option<Vec<Message>>,
 }
 
-impl<'a> Checks<'a> {
-    pub(super) fn new(model: &'a Model, temperature: f32) -> Self {
+impl Checks {
+    pub(super) fn new(model: Model, temperature: f32) -> Self {
         Self {
             model,
             temperature,
@@ -262,13 +275,13 @@ impl<'a> Checks<'a> {
         let mut messages = vec![user(
             "How many books did we sell in note 3? Say the number.",
         )];
-        let first = ask(self.model, with_lines(&messages)).await;
+        let first = ask(&self.model, with_lines(&messages)).await;
         if first.end.is_err() {
             return Check::of(CACHE, &first, (State::Failed, String::new()));
         }
         messages.push(first.message.clone());
         messages.push(user("And in note 5?"));
-        let heard = ask(self.model, with_lines(&messages)).await;
+        let heard = ask(&self.model, with_lines(&messages)).await;
         let verdict = match heard.usage.cache_read {
             0 => (State::Unseen, text::check_uncached().to_owned()),
             cached => (State::Ok, text::check_cached(cached, heard.usage.input)),
@@ -291,7 +304,7 @@ impl<'a> Checks<'a> {
         let mut prompt = self.prompt(&[asked], &[], SHORT);
         let bytes = (image.hash().clone(), image.bytes().clone());
         prompt.images.extend([bytes]);
-        let heard = ask(self.model, prompt).await;
+        let heard = ask(&self.model, prompt).await;
         match &heard.end {
             Err((FaultCode::ImagesRefused, why)) => unseen(why.clone()),
             _ => Check::of(IMAGE, &heard, said(&heard)),
@@ -299,7 +312,7 @@ impl<'a> Checks<'a> {
     }
 
     async fn ask(&self, messages: &[Message], tools: &[Arc<ToolSpec>], most: u32) -> Heard {
-        ask(self.model, self.prompt(messages, tools, most)).await
+        ask(&self.model, self.prompt(messages, tools, most)).await
     }
 
     fn prompt(&self, messages: &[Message], tools: &[Arc<ToolSpec>], most: u32) -> Prompt {

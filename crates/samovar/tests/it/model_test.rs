@@ -1,5 +1,6 @@
 //! `samovar models test`.
 
+use reqwest::Method;
 use samovar_model_server::{
     Failure, Finish, ModelServer, Reply, Rule, TokenCounts, ToolCall, When, call, fail, say,
 };
@@ -145,4 +146,51 @@ async fn a_test_that_may_cost_money_is_not_begun_unasked() {
         .run(["models", "test", "custom/scripted", "--yes"])
         .await
         .exits(0);
+}
+
+// proves FC-7
+#[tokio::test]
+async fn the_owner_of_a_server_has_it_test_a_model_and_look_at_itself() {
+    let (program, _model) = with_model(script()).await;
+    let server = program.serve(&[]).await;
+    let post = async |path: &str, body: Value| {
+        let request = server.request(Method::POST, path).json(&body);
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+
+    let asked = json!({"name": "custom/m"});
+    let (status, lines) = post("/api/models/test", asked).await;
+    assert_eq!(status, 200, "{lines}");
+    let lines: Vec<Value> = lines.lines().map(|line| line.parse().unwrap()).collect();
+    let states = lines
+        .iter()
+        .map(|line| format!("{} {}", line["check"], line["state"]));
+    let states: Vec<_> = states.map(|state| state.replace('"', "")).collect();
+    assert_eq!(states[..3], ["text ok", "call ok", "answer ok"]);
+    assert_eq!(lines[0]["fact"], "\"ready\"");
+    assert_eq!(
+        (lines.len(), &lines[7]),
+        (8, &json!({"type": "end", "ok": true}))
+    );
+    let (_, line) = post("/api/models/test", json!({"name": "demo"})).await;
+    let line: Value = line.parse().unwrap();
+    assert_eq!(
+        (&line["type"], &line["code"]),
+        (&json!("failed"), &json!("unusable_model"))
+    );
+
+    let (status, report) = post("/api/doctor", json!({})).await;
+    assert_eq!(status, 200, "{report}");
+    let report: Value = report.parse().unwrap();
+    let said = program.run(["doctor", "--json"]).await;
+    let said: Value = said.stdout.parse().unwrap();
+    let facts = |report: &Value| -> Vec<String> {
+        let findings = report["findings"].as_array().unwrap().iter();
+        findings
+            .map(|finding| format!("{} {}", finding["what"], finding["reason"]))
+            .collect()
+    };
+    assert_eq!(facts(&report), facts(&said));
+    assert_eq!(report["ok"], said["ok"]);
 }

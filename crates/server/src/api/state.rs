@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::definitions::Definitions;
 use crate::endpoint;
 use crate::engine_cell::starting;
+use crate::examiner::Examination;
 use crate::failures::Failures;
 use crate::guide::Guide;
 use crate::logins::Logins;
@@ -35,6 +36,8 @@ pub(crate) struct State {
     pub(crate) restart: Option<CancellationToken>,
     pub(crate) workspace: PathBuf,
     pub(crate) approval: Approval,
+    /// What the owner can have looked at.
+    pub(crate) examination: Examination,
     /// Requests without a valid token.
     pub(crate) failures: Failures,
     /// How browsers get in.

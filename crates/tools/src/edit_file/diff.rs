@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, Hunk, InternedInput, Token};
+use samovar_core::approval::MAX_PREVIEW_BYTES;
 
 use crate::text::visible;
 
-/// Bytes of a diff that are shown.
-const MAX_DIFF_BYTES: usize = 32 * 1024;
+/// Bytes of a diff that are shown: a preview has room for them, their note, and a line above.
+const MAX_DIFF_BYTES: usize = MAX_PREVIEW_BYTES - 512;
 /// Lines around a change that are shown with it.
 const CONTEXT_LINES: u32 = 3;
 
@@ -94,7 +95,27 @@ fn cut(mut diff: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use samovar_core::approval::MAX_PREVIEW_BYTES;
+
     use super::unified;
+
+    // proves TL-5
+    #[test]
+    fn a_preview_of_a_long_diff_keeps_the_note_that_says_so() {
+        for letters in [1, 79, 5_000, 40_000] {
+            let line = format!("{}\n", "x".repeat(letters));
+            let diff = unified("a", "", &line.repeat(60_000 / letters + 1));
+            let above = "replaces 1048576 bytes that are not text\n";
+            let preview = crate::tool::cut(&format!("{above}{diff}"));
+            assert!(preview.ends_with(" bytes shown]"), "{letters}");
+            assert_eq!(preview.matches("cut: ").count(), 1, "{letters}");
+            assert!(preview.contains("[diff cut: "), "{letters}");
+            assert!(preview.len() <= MAX_PREVIEW_BYTES, "{letters}");
+        }
+        let preview = crate::tool::cut(&"x".repeat(100_000));
+        assert!(preview.ends_with(" of 100000 bytes shown]"));
+        assert!(preview.len() <= MAX_PREVIEW_BYTES);
+    }
 
     #[test]
     fn changes_that_are_near_share_a_hunk_and_others_have_their_own() {

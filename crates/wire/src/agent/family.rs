@@ -145,7 +145,7 @@ impl<'a> From<&'a Event> for WholeEvent<'a> {
 fn shown(event: &Event) -> Cow<'_, Kind> {
     let mut kind = Cow::Borrowed(&event.kind);
     if let Kind::MessageFinished { message, .. } = &event.kind {
-        let about = metadata(message, &event.agent);
+        let about = metadata(message, &event.agent, event.turn.as_ref());
         if let Kind::MessageFinished { message, .. } = kind.to_mut() {
             message.metadata = about;
         }

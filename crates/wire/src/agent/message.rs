@@ -5,7 +5,7 @@ use samovar_core::history::MessageRow;
 use samovar_core::image::ImageType;
 use samovar_core::{
     AgentPath, BlobHash, CallId, Message, MessageId, Millis, Part, Role, SessionId, Status,
-    ToolCall,
+    ToolCall, TurnId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub struct AgentMessage {
     pub created_at: Millis,
     /// The pieces, in order.
     pub parts: Vec<MessagePart>,
-    /// Metadata for clients.
+    /// Metadata for clients: `agent`, whose it is, and `turnId`, its turn, if it has one.
     pub metadata: Map<String, Value>,
 }
 
@@ -118,13 +118,18 @@ pub enum MessagePart {
 
 impl From<&MessageRow> for AgentMessage {
     fn from(row: &MessageRow) -> Self {
-        Self::of(&row.session, &row.message, &row.agent)
+        Self::of(&row.session, &row.message, &row.agent, row.turn.as_ref())
     }
 }
 
 impl AgentMessage {
-    /// A message of a session, and whose it is.
-    pub fn of(session: &SessionId, message: &Message, agent: &AgentPath) -> Self {
+    /// A message of a session, whose it is, and its turn.
+    pub fn of(
+        session: &SessionId,
+        message: &Message,
+        agent: &AgentPath,
+        turn: Option<&TurnId>,
+    ) -> Self {
         let (tool_call_id, name, is_error) = match answer_of(message) {
             Some((call, name, is_error)) => (Some(call), Some(name), Some(is_error)),
             None => (None, None, None),
@@ -141,7 +146,7 @@ impl AgentMessage {
             token_usage: message.usage.map_or(0, |usage| usage.total()),
             created_at: message.created_at,
             parts: message.parts.iter().map(MessagePart::from).collect(),
-            metadata: metadata(message, agent),
+            metadata: metadata(message, agent, turn),
         }
     }
 }
@@ -154,8 +159,12 @@ pub(crate) fn display_name(agent: &AgentPath) -> &str {
     }
 }
 
-/// The metadata of a message, with the agent that it belongs to (SA-8).
-pub(super) fn metadata(message: &Message, agent: &AgentPath) -> Map<String, Value> {
+/// The metadata of a message, with the agent that it belongs to (SA-8), and its turn.
+pub(super) fn metadata(
+    message: &Message,
+    agent: &AgentPath,
+    turn: Option<&TurnId>,
+) -> Map<String, Value> {
     let depth = agent.depth();
     let mut about = Map::new();
     let mut put = |key: &str, value: Value| about.insert(key.to_owned(), value);
@@ -173,6 +182,9 @@ pub(super) fn metadata(message: &Message, agent: &AgentPath) -> Map<String, Valu
         about.extend(known);
     }
     metadata.insert("agent".to_owned(), about.into());
+    if let Some(turn) = turn {
+        metadata.insert("turnId".to_owned(), turn.as_str().into());
+    }
     metadata
 }
 

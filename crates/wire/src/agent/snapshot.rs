@@ -276,7 +276,8 @@ impl SnapshotFold {
 
     /// Adds a message, and drops the oldest while they are too long together.
     fn push(&mut self, message: &Message) {
-        let message = AgentMessage::of(&self.snapshot.session_id, message, &self.agent);
+        let (session, turn) = (&self.snapshot.session_id, self.snapshot.turn_id.as_ref());
+        let message = AgentMessage::of(session, message, &self.agent, turn);
         let bytes = serde_json::to_vec(&message).map_or(0, |json| json.len());
         self.bytes += bytes;
         self.messages.push_back((bytes, message));

@@ -147,7 +147,7 @@ fn a_message_has_its_text_its_calls_and_its_parts_without_what_only_the_provider
                 {"type": "call", "id": "c1", "name": "look", "args": {"at": "c1"}},
                 {"type": "data", "name": "chart", "data": [1]},
             ],
-            "metadata": {"origin": "page", "agent": of_master()},
+            "metadata": {"origin": "page", "agent": of_master(), "turnId": TURN},
         }),
     );
 }
@@ -199,7 +199,7 @@ fn a_result_is_a_message_of_role_tool_that_says_whether_the_call_failed() {
                 "tokenUsage": 0,
                 "createdAt": 2000,
                 "parts": [part],
-                "metadata": {"agent": of_master()},
+                "metadata": {"agent": of_master(), "turnId": TURN},
             }),
         );
     }

@@ -57,11 +57,13 @@ fn fixed(row: &Value) -> Value {
 async fn a_message_is_shown_with_its_calls_its_results_and_what_it_cost() {
     let app = with_tools().await;
     app.ok("createSession", json!({"sessionId": "s"})).await;
-    app.ok(
-        "sendMessage",
-        json!({"sessionId": "s", "messageId": "m1", "content": "tea?"}),
-    )
-    .await;
+    let sent = app
+        .ok(
+            "sendMessage",
+            json!({"sessionId": "s", "messageId": "m1", "content": "tea?"}),
+        )
+        .await;
+    let metadata = of_master(&sent["turnId"]);
 
     let rows = app.ok("getMessages", json!({"sessionId": "s"})).await;
 
@@ -76,7 +78,7 @@ async fn a_message_is_shown_with_its_calls_its_results_and_what_it_cost() {
     let said = |text: &str| json!({"type": "text", "text": text});
     let user = json!({
         "role": "user", "content": "tea?", "tokenUsage": 0,
-        "parts": [said("tea?")], "metadata": of_master(),
+        "parts": [said("tea?")], "metadata": metadata,
     });
     assert_eq!(fixed(&rows[0]), user);
 
@@ -94,13 +96,13 @@ async fn a_message_is_shown_with_its_calls_its_results_and_what_it_cost() {
     };
     let asking = json!({
         "role": "assistant", "content": "let me see", "tokenUsage": 15, "toolCalls": asked,
-        "parts": [said("let me see"), part(&asked[0]), part(&asked[1])], "metadata": of_master(),
+        "parts": [said("let me see"), part(&asked[0]), part(&asked[1])], "metadata": metadata,
     });
     assert_eq!(fixed(&rows[1]), asking);
 
     let good = json!({
         "role": "tool", "content": "echo of \"tea\"", "toolCallId": first, "name": "echo",
-        "isError": false, "tokenUsage": 0, "metadata": of_master(),
+        "isError": false, "tokenUsage": 0, "metadata": metadata,
         "parts": [{
             "type": "outcome", "call": first, "name": "echo", "status": "done",
             "text": "echo of \"tea\"", "data": {"letters": 3},
@@ -109,7 +111,7 @@ async fn a_message_is_shown_with_its_calls_its_results_and_what_it_cost() {
     assert_eq!(fixed(row(&rows, "name", "echo")), good);
     let failed = json!({
         "role": "tool", "content": "it is broken", "toolCallId": second, "name": "broken",
-        "isError": true, "tokenUsage": 0, "metadata": of_master(),
+        "isError": true, "tokenUsage": 0, "metadata": metadata,
         "parts": [{
             "type": "outcome", "call": second, "name": "broken", "status": "failed",
             "text": "it is broken",
@@ -263,10 +265,10 @@ async fn the_tools_are_listed_with_their_schemas_as_the_model_is_told_of_them() 
     assert_eq!(told, offered.collect::<Vec<_>>());
 }
 
-/// The metadata of a message of the session's own agent.
-fn of_master() -> Value {
+/// The metadata of a message of a turn of the session's own agent.
+fn of_master(turn: &Value) -> Value {
     let agent = json!({
         "kind": "master", "name": "master", "displayName": "Master", "depth": 0, "path": ["master"],
     });
-    json!({ "agent": agent })
+    json!({ "agent": agent, "turnId": turn })
 }

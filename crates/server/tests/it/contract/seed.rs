@@ -122,6 +122,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "api/calls",
         "api/chat",
         "api/damage",
+        "api/doctor",
         "api/events",
         "api/login",
         "api/login-links",
