@@ -935,6 +935,8 @@ export interface MemoryState {
   daily: DailyNotes[];
   /** The vectors. */
   vectors: VectorCount;
+  /** Why files cannot be read or changed, a sentence each. */
+  problems?: string[];
 }
 
 /** The notes of a day. */

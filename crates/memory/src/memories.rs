@@ -5,6 +5,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use samovar_core::{Clock, TurnId, failpoint};
+use samovar_locale::memory as locale;
 use samovar_sandbox::SmallFiles;
 
 use crate::document::{self, Section};
@@ -38,6 +40,8 @@ pub struct Settings {
     pub window_days: u16,
     /// The time zone that days are of.
     pub zone: TimeZone,
+    /// What else a person has to know of them, a sentence each.
+    pub remarks: Vec<String>,
 }
 
 /// Where a memory stands.
@@ -119,7 +123,17 @@ struct State {
     long_term: Seen,
     days: BTreeMap<Date, Seen>,
     forgotten: Seen,
+    /// Why the folder with the daily notes cannot be read.
+    folder: Option<String>,
     known: Arc<Known>,
+}
+
+impl State {
+    fn files(&self) -> impl Iterator<Item = &Seen> {
+        [&self.long_term, &self.forgotten]
+            .into_iter()
+            .chain(self.days.values())
+    }
 }
 
 /// The memories of a folder's store.
@@ -179,12 +193,25 @@ impl Memories {
         known.find(query, limit)
     }
 
-    /// Why files cannot be read or changed, a sentence each.
+    /// Why files cannot be read or changed, and what else a person has to know, a sentence each.
     pub fn problems(&self) -> Vec<String> {
         let state = self.look();
-        let days = state.days.values();
-        let seen = [&state.long_term, &state.forgotten].into_iter().chain(days);
-        seen.filter_map(|seen| seen.problem.clone()).collect()
+        let problems = state.files().filter_map(|seen| seen.problem.as_ref());
+        let remarks = self.settings.remarks.iter();
+        remarks
+            .chain(&state.folder)
+            .chain(problems)
+            .cloned()
+            .collect()
+    }
+
+    /// Why there may be memories that are not found, a sentence for each file.
+    pub fn unread(&self) -> Vec<String> {
+        let state = self.look();
+        let files = state.days.values().chain([&state.long_term]);
+        let cut = files.filter(|seen| seen.is_cut);
+        let problems = cut.filter_map(|seen| seen.problem.as_ref());
+        state.folder.iter().chain(problems).cloned().collect()
     }
 
     /// Adds a fact to the long-term memory, unless that says it already.
@@ -270,15 +297,14 @@ impl Memories {
             return Ok(kept(true));
         }
         if is_forgotten(state, &id) {
-            return Err(format!(
-                "{id} has been deleted since; it is not written again"
-            ));
+            return Err(locale::deleted_since(&id));
         }
         let entry = Entry {
             id: id.clone(),
             text: text.to_owned(),
             date: Some(self.today().to_string()),
             turn,
+            is_as_written: true,
             is_tainted,
         };
         written(|| write(self, state, &entry))?;
@@ -294,7 +320,7 @@ impl Memories {
         let mut state = self.look();
         let mut all = state.known.all.iter();
         let found = all.find(|memory| memory.entry.id == *id).cloned();
-        let memory = found.ok_or_else(|| format!("there is no memory {id}"))?;
+        let memory = found.ok_or_else(|| locale::unknown(id))?;
         if let Some(why) = problem(&state, &memory.source) {
             return Err(why);
         }
@@ -303,19 +329,30 @@ impl Memories {
         Ok(memory)
     }
 
-    /// Deletes the memories of a turn that was taken back; answers how many.
+    /// Deletes the memories of turns that are taken back, but for those that a person has corrected
+    /// since; answers their ids. From then on they are used nowhere, also where their lines stay because
+    /// a file cannot be written.
     ///
     /// # Errors
     /// Why not, in one sentence.
-    pub fn forget_turn(&self, turn: &TurnId) -> Result<usize, String> {
+    pub fn forget_turns(&self, turns: &[TurnId]) -> Result<Vec<MemoryId>, String> {
         let mut state = self.look();
-        let of_turn = |memory: &&Memory| memory.entry.turn.as_ref() == Some(turn);
-        let all: Vec<_> = state.known.all.iter().filter(of_turn).cloned().collect();
+        let of_turns = |entry: &Entry| {
+            let turn = entry.turn.as_ref();
+            entry.is_as_written && turn.is_some_and(|turn| turns.contains(turn))
+        };
+        let all = state.known.all.iter();
+        let all: Vec<_> = all
+            .filter(|memory| of_turns(&memory.entry))
+            .cloned()
+            .collect();
         self.bury(&mut state, all.iter().map(|memory| &memory.entry.id))?;
         for memory in &all {
-            self.remove(&mut state, memory)?;
+            if let Err(why) = self.remove(&mut state, memory) {
+                tracing::warn!(%why, "the line of a deleted memory is still in its file; it is not used");
+            }
         }
-        Ok(all.len())
+        Ok(all.into_iter().map(|memory| memory.entry.id).collect())
     }
 
     /// Gives a memory another text, by a person's word: it is no longer marked as from outside.
@@ -327,9 +364,10 @@ impl Memories {
         let mut state = self.look();
         let mut all = state.known.all.iter();
         let found = all.find(|memory| memory.entry.id == *id).cloned();
-        let memory = found.ok_or_else(|| format!("there is no memory {id}"))?;
+        let memory = found.ok_or_else(|| locale::unknown(id))?;
         let entry = Entry {
             text,
+            is_as_written: false,
             is_tainted: false,
             ..memory.entry
         };
@@ -394,6 +432,11 @@ impl Memories {
         let mut has_changed = self.long_term().look(&mut state.long_term);
         has_changed |= self.buried().look(&mut state.forgotten);
         let files = SmallFiles::of(&self.settings.daily).and_then(|files| files.list());
+        state.folder = files.as_ref().err().and_then(|error| {
+            let is_missing = error.kind() == ErrorKind::NotFound;
+            let path = self.settings.daily.display();
+            (!is_missing).then(|| locale::unreadable(path, error))
+        });
         let files = files.unwrap_or_default();
         let days = files.iter().rev().filter_map(|file| {
             let day = file.name.strip_suffix(".md")?;
@@ -486,7 +529,7 @@ impl Memories {
         match source {
             Source::LongTerm(_) => self.long_term().change(&mut state.long_term, change)?,
             Source::Day(day) => {
-                let day: Date = day.parse().map_err(|_| format!("{day} is no day"))?;
+                let day: Date = day.parse().map_err(|_| locale::no_day(day))?;
                 let seen = state.days.entry(day).or_default();
                 self.day(day).change(seen, change)?;
             }

@@ -4,6 +4,7 @@
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
+use crate::document;
 use crate::entry::Entry;
 use crate::memories::{Memories, Texts};
 
@@ -35,12 +36,12 @@ impl Memories {
         } = self.texts();
         let mut marked = Vec::new();
         let mut lines = Vec::new();
-        for line in text.lines() {
-            match Entry::read(line) {
+        for piece in document::pieces(&text) {
+            match piece.entry() {
                 Some(entry) if gone.contains(&entry.id) => {}
-                Some(entry) if entry.is_tainted => marked.push(entry),
-                Some(entry) => lines.push(shown(&entry)),
-                None => lines.push(line.trim_end().to_owned()),
+                Some(entry) if entry.is_tainted => marked.push(entry.clone()),
+                Some(entry) => lines.push(shown(entry)),
+                None => lines.push(piece.raw.trim_end().to_owned()),
             }
         }
         let says = |line: &String| !line.trim().is_empty() && !line.starts_with('#');
@@ -79,18 +80,17 @@ impl Memories {
             days,
             gone,
         } = self.texts();
-        let lines = text.split_inclusive('\n');
-        let is_left = |line: &&str| {
-            let entry = Entry::read(line.trim_end());
+        let left = document::pieces(&text).filter(|piece| {
+            let entry = piece.entry();
             entry.is_none_or(|entry| !gone.contains(&entry.id))
-        };
+        });
         let first = self.first_day();
         let days = days.into_iter().filter(|(day, _)| *day >= first);
         let days = days.map(|(day, entries)| {
             let lines: Vec<_> = entries.iter().map(|entry| entry.text.as_str()).collect();
             (day.to_string(), lines.join("\n"))
         });
-        (lines.filter(is_left).collect(), days.collect())
+        (left.map(|piece| piece.raw).collect(), days.collect())
     }
 
     /// The first day whose notes are in a prompt.

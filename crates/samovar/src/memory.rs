@@ -79,8 +79,16 @@ async fn search(query: String, common: &Common) -> Result<(), Failure> {
     };
     let found = look(common, asked).await?;
     let format = common.machine.format();
-    if found.is_empty() && format == Format::Text {
-        say(text::none_found());
+    if found.is_empty() {
+        // Of a file that cannot be read nothing is found.
+        let asked = async |client: &Client| client.get::<RememberedList>("/api/memory").await;
+        let problems = look(common, asked).await?.problems;
+        for why in problems {
+            say(&visible(&why));
+        }
+        if format == Format::Text {
+            say(text::none_found());
+        }
     }
     output::list(format, "memory", &found, |found| {
         let rows = found.iter().map(|found| {

@@ -45,6 +45,9 @@ pub struct MemoryState {
     pub daily: Vec<DailyNotes>,
     /// The vectors.
     pub vectors: VectorCount,
+    /// Why files cannot be read or changed, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// The notes of a day.
