@@ -117,7 +117,7 @@ fn item(text: &str) -> usize {
 }
 
 /// The entries of a text, each with its section.
-pub(crate) fn entries(text: &str) -> Vec<(Option<Section>, Entry)> {
+pub fn entries(text: &str) -> Vec<(Option<Section>, Entry)> {
     let entries = pieces(text).filter_map(|piece| Some((piece.section, piece.entry?.0)));
     entries.collect()
 }
@@ -160,12 +160,12 @@ pub(crate) fn with(text: &str, section: Option<Section>, entry: &Entry) -> Strin
 }
 
 /// The text without the lines of some entries.
-pub(crate) fn without(text: &str, is_gone: impl Fn(&Entry) -> bool) -> String {
+pub fn without(text: &str, is_gone: impl Fn(&Entry) -> bool) -> String {
     changed(text, |entry| (!is_gone(entry)).then(|| entry.line()))
 }
 
 /// The text with another line for the entry of an id.
-pub(crate) fn replaced(text: &str, id: &MemoryId, new: &Entry) -> String {
+pub fn replaced(text: &str, id: &MemoryId, new: &Entry) -> String {
     changed(text, |entry| {
         let is_it = entry.id == *id;
         Some(if is_it { new.line() } else { entry.line() })

@@ -17,7 +17,7 @@ mod memories;
 mod told;
 mod toolset;
 
-pub use document::Section;
+pub use document::{Section, entries, replaced, without};
 pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
 pub use memories::{Kept, Memories, Memory, Origin, Settings, Source};
 pub use told::Told;
