@@ -931,6 +931,8 @@ export interface Stats {
 export interface MemoryState {
   /** The text of the long-term memory, as its file has it. */
   longTerm: string;
+  /** The text of the person's own memory for all folders, as its file has it. */
+  person?: string;
   /** The notes of the last days, the oldest first. */
   daily: DailyNotes[];
   /** The vectors. */

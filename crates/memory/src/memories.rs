@@ -34,6 +34,9 @@ const FORGOTTEN: &str = "forgotten";
 pub struct Settings {
     /// The file with the long-term memory.
     pub long_term: PathBuf,
+    /// The file with what the person's agents remember in every folder, which no agent writes; `None`
+    /// for none.
+    pub person: Option<PathBuf>,
     /// The folder with the daily notes.
     pub daily: PathBuf,
     /// The past days whose notes are in the prompt.
@@ -47,6 +50,8 @@ pub struct Settings {
 /// Where a memory stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
+    /// In the person's own file, in one of its sections or outside of them.
+    Person(Option<Section>),
     /// In the long-term memory, in one of its sections or outside of them.
     LongTerm(Option<Section>),
     /// Among the notes of a day, `2026-11-29`.
@@ -56,6 +61,8 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Person(Some(section)) => write!(f, "person's {}", section.as_str()),
+            Self::Person(None) => f.write_str("person's"),
             Self::LongTerm(Some(section)) => f.write_str(section.as_str()),
             Self::LongTerm(None) => f.write_str("long-term"),
             Self::Day(day) => write!(f, "note of {day}"),
@@ -94,6 +101,8 @@ pub struct Kept {
 
 /// What the files say now.
 pub(crate) struct Texts {
+    /// The person's memory, as its file has it.
+    pub(crate) person: Arc<str>,
     /// The long-term memory, as its file has it.
     pub(crate) long_term: Arc<str>,
     /// The notes by their days, without deleted ones.
@@ -120,6 +129,7 @@ impl Known {
 
 #[derive(Default)]
 struct State {
+    person: Seen,
     long_term: Seen,
     days: BTreeMap<Date, Seen>,
     forgotten: Seen,
@@ -130,7 +140,7 @@ struct State {
 
 impl State {
     fn files(&self) -> impl Iterator<Item = &Seen> {
-        [&self.long_term, &self.forgotten]
+        [&self.person, &self.long_term, &self.forgotten]
             .into_iter()
             .chain(self.days.values())
     }
@@ -208,7 +218,7 @@ impl Memories {
     /// Why there may be memories that are not found, a sentence for each file.
     pub fn unread(&self) -> Vec<String> {
         let state = self.look();
-        let files = state.days.values().chain([&state.long_term]);
+        let files = state.days.values().chain([&state.person, &state.long_term]);
         let cut = files.filter(|seen| seen.is_cut);
         let problems = cut.filter_map(|seen| seen.problem.as_ref());
         state.folder.iter().chain(problems).cloned().collect()
@@ -221,7 +231,7 @@ impl Memories {
     pub fn remember(&self, text: &str, section: Section, origin: Origin) -> Result<Kept, String> {
         let text = one_line(text)?;
         let mut state = self.look();
-        let is_long_term = |memory: &&Memory| matches!(memory.source, Source::LongTerm(_));
+        let is_long_term = |memory: &&Memory| !matches!(memory.source, Source::Day(_));
         let mut facts = state.known.all.iter().filter(is_long_term);
         if let Some(same) = facts.find(|memory| memory.entry.says(&text)) {
             return Ok(Kept {
@@ -337,15 +347,14 @@ impl Memories {
     /// Why not, in one sentence.
     pub fn forget_turns(&self, turns: &[TurnId]) -> Result<Vec<MemoryId>, String> {
         let mut state = self.look();
-        let of_turns = |entry: &Entry| {
-            let turn = entry.turn.as_ref();
-            entry.is_as_written && turn.is_some_and(|turn| turns.contains(turn))
+        // What a person has moved into their own file is theirs.
+        let of_turns = |memory: &&Memory| {
+            let (entry, is_persons) = (&memory.entry, matches!(memory.source, Source::Person(_)));
+            let turn = entry.turn.as_ref().filter(|_| entry.is_as_written);
+            !is_persons && turn.is_some_and(|turn| turns.contains(turn))
         };
         let all = state.known.all.iter();
-        let all: Vec<_> = all
-            .filter(|memory| of_turns(&memory.entry))
-            .cloned()
-            .collect();
+        let all: Vec<_> = all.filter(of_turns).cloned().collect();
         self.bury(&mut state, all.iter().map(|memory| &memory.entry.id))?;
         for memory in &all {
             if let Err(why) = self.remove(&mut state, memory) {
@@ -405,6 +414,7 @@ impl Memories {
             )
         });
         Texts {
+            person: state.person.text.clone(),
             long_term: state.long_term.text.clone(),
             days: days.collect(),
             gone,
@@ -412,10 +422,11 @@ impl Memories {
     }
 
     fn long_term(&self) -> Place {
-        let path = &self.settings.long_term;
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Place::new(folder, &name)
+        place(&self.settings.long_term)
+    }
+
+    fn person(&self) -> Option<Place> {
+        self.settings.person.as_deref().map(place)
     }
 
     fn day(&self, day: Date) -> Place {
@@ -430,6 +441,8 @@ impl Memories {
     fn look(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut has_changed = self.long_term().look(&mut state.long_term);
+        let person = self.person();
+        has_changed |= person.is_some_and(|file| file.look(&mut state.person));
         has_changed |= self.buried().look(&mut state.forgotten);
         let files = SmallFiles::of(&self.settings.daily).and_then(|files| files.list());
         state.folder = files.as_ref().err().and_then(|error| {
@@ -462,6 +475,12 @@ impl Memories {
     fn index(&self, state: &mut State) {
         let gone = forgotten(state);
         let mut all = Vec::new();
+        for (section, entry) in document::entries(&state.person.text) {
+            all.push(Memory {
+                entry,
+                source: Source::Person(section),
+            });
+        }
         for (section, entry) in document::entries(&state.long_term.text) {
             all.push(Memory {
                 entry,
@@ -527,6 +546,11 @@ impl Memories {
         change: impl Fn(&str) -> String,
     ) -> Result<(), String> {
         match source {
+            Source::Person(_) => {
+                if let Some(file) = self.person() {
+                    file.change(&mut state.person, change)?;
+                }
+            }
             Source::LongTerm(_) => self.long_term().change(&mut state.long_term, change)?,
             Source::Day(day) => {
                 let day: Date = day.parse().map_err(|_| locale::no_day(day))?;
@@ -545,10 +569,17 @@ impl Memories {
             return Ok(());
         }
         let clean = |text: &str| document::without(text, |entry| gone.contains(&entry.id));
-        self.change(state, &Source::LongTerm(None), clean)?;
-        let days: Vec<_> = state.days.keys().map(Date::to_string).collect();
-        for day in days {
-            self.change(state, &Source::Day(day), clean)?;
+        let files = [
+            (Source::Person(None), state.person.text.clone()),
+            (Source::LongTerm(None), state.long_term.text.clone()),
+        ];
+        let days = state.days.iter();
+        let days = days.map(|(day, seen)| (Source::Day(day.to_string()), seen.text.clone()));
+        let files: Vec<_> = files.into_iter().chain(days).collect();
+        for (source, text) in files {
+            if clean(&text) != *text {
+                self.change(state, &source, clean)?;
+            }
         }
         Ok(())
     }
@@ -557,10 +588,17 @@ impl Memories {
 /// Why the file of a memory cannot be changed.
 fn problem(state: &State, source: &Source) -> Option<String> {
     let seen = match source {
+        Source::Person(_) => Some(&state.person),
         Source::LongTerm(_) => Some(&state.long_term),
         Source::Day(day) => day.parse().ok().and_then(|day: Date| state.days.get(&day)),
     };
     seen.and_then(|seen| seen.problem.clone())
+}
+
+fn place(path: &Path) -> Place {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Place::new(folder, &name)
 }
 
 fn forgotten(state: &State) -> HashSet<MemoryId> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::document::Section;
 use crate::entry::MemoryId;
-use crate::memories::{Kept, Memories, Memory, Origin};
+use crate::memories::{Kept, Memories, Memory, Origin, Source};
 
 /// Keeps a fact.
 pub const REMEMBER: &str = "remember";
@@ -197,6 +197,7 @@ fn preview(memories: &Memories, call: &ToolCall) -> Previewed {
             "there is no memory of this id; recall finds them",
         ));
     };
+    not_persons(&memory).map_err(Outcome::failed)?;
     Ok(Preview {
         foreseen: Some(json!(memory.entry.line())),
         text: Some(visible(&memory.entry.line()).into_owned()),
@@ -272,8 +273,10 @@ fn forget(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result
     let Gone { id } = Gone::deserialize(&call.args).map_err(|error| misfit(&error))?;
     let id = MemoryId::read(id.trim())
         .ok_or_else(|| format!("{id:?} is no id of a memory; recall shows them"))?;
+    let found = memories.get(&id);
+    found.as_ref().map_or(Ok(()), not_persons)?;
     // A person decided about what they saw.
-    let line = memories.get(&id).map(|memory| memory.entry.line());
+    let line = found.map(|memory| memory.entry.line());
     if let (Some(seen), Some(line)) = (&context.approved, line)
         && *seen != json!(line)
     {
@@ -283,6 +286,18 @@ fn forget(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result
     }
     let memory = memories.forget(&id)?;
     Ok(forgotten(&id, Some(&memory)))
+}
+
+/// An agent changes nothing of the person's own file.
+fn not_persons(memory: &Memory) -> Result<(), String> {
+    match memory.source {
+        Source::Person(_) => Err(format!(
+            "{} is in the person's own file for all folders, and only they delete it: samovar memory \
+             forget {0}",
+            memory.entry.id
+        )),
+        Source::LongTerm(_) | Source::Day(_) => Ok(()),
+    }
 }
 
 fn forgotten(id: &MemoryId, memory: Option<&Memory>) -> Outcome {
@@ -326,6 +341,7 @@ mod tests {
     fn opened(dir: &tempfile::TempDir) -> Arc<Memories> {
         let settings = Settings {
             long_term: dir.path().join("MEMORY.md"),
+            person: None,
             daily: dir.path().join("memory"),
             window_days: 3,
             zone: TimeZone::UTC,

@@ -59,7 +59,9 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
         Memory::Path { common } => {
             let asked = async |client: &Client| client.get::<RememberedList>("/api/memory").await;
             let list = look(&common, asked).await?;
-            let places = [list.long_term_path, list.daily_dir].map(|path| json!({ "path": path }));
+            let places = [list.long_term_path, list.daily_dir].into_iter();
+            let places = places.chain(list.person_path);
+            let places: Vec<_> = places.map(|path| json!({ "path": path })).collect();
             output::list(common.machine.format(), "path", &places, |places| {
                 let lines = places.iter().filter_map(|it| it["path"].as_str());
                 lines.collect::<Vec<_>>().join("\n") + "\n"

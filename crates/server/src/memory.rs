@@ -1,4 +1,4 @@
-//! The memory of the folder's store: where it is, which agents have its tools and texts, and that it goes
+//! The memory of the folder's store and the person's own: where it is, which agents have its tools and texts, and that it goes
 //! with what is taken back.
 
 use std::env;
@@ -40,6 +40,7 @@ pub(crate) fn open(config: &Config, clock: Arc<dyn Clock>) -> Arc<Memories> {
     }
     let settings = Settings {
         long_term,
+        person: config.guide.own.as_ref().map(|own| own.join(LONG_TERM)),
         daily: daily.unwrap_or_else(|| dir.join(DAILY)),
         window_days: set.window_days,
         zone,

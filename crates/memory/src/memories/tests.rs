@@ -40,6 +40,7 @@ impl Place {
     fn open_in(&self, zone: TimeZone) -> Memories {
         let settings = Settings {
             long_term: self.file("MEMORY.md"),
+            person: Some(self.file("own/MEMORY.md")),
             daily: self.file("memory"),
             window_days: 3,
             zone,
@@ -382,6 +383,64 @@ fn a_turn_that_is_taken_back_takes_its_memories_with_it() {
     let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()]);
     assert_eq!(gone.unwrap(), [origin("a").id, origin("b").id]);
     assert_eq!(facts(&memories), ["Drank milk."]);
+}
+
+// proves FC-10, MD-9
+#[test]
+fn the_persons_own_file_is_read_by_every_store_and_written_by_the_person_alone() {
+    let (place, other) = (Place::new(), Place::new());
+    fs::create_dir(place.file("own")).unwrap();
+    let own =
+        "# Me\n\n## Preferences\n\n- Answers in British English. <!-- maaaaaaaaaa 2026-11-29 -->\n";
+    fs::write(place.file("own/MEMORY.md"), own).unwrap();
+    let settings = Settings {
+        person: Some(place.file("own/MEMORY.md")),
+        ..other.open().settings().clone()
+    };
+    let stores = [place.open(), Memories::open(settings, place.clock.clone())];
+    let id = MemoryId::read("maaaaaaaaaa").unwrap();
+    for store in &stores {
+        let told = store.tell().long_term.unwrap();
+        assert!(
+            told.contains("- Answers in British English. [maaaaaaaaaa]"),
+            "{told}"
+        );
+        let found = &store.recall("british", 1)[0].0;
+        assert_eq!(found.source, Source::Person(Some(Section::Preferences)));
+        // It is not said once more in the folder's.
+        let again = store.remember("answers in british english", Section::Facts, origin("a"));
+        assert_eq!(
+            again.unwrap(),
+            Kept {
+                id: id.clone(),
+                was_there: true
+            }
+        );
+        store
+            .remember("Likes tea.", Section::Facts, origin("b"))
+            .unwrap();
+    }
+    assert_eq!(place.text("own/MEMORY.md"), own);
+    stores[0].edit(&id, "Answers in Ukrainian.").unwrap();
+    assert!(
+        stores[1]
+            .tell()
+            .long_term
+            .unwrap()
+            .contains("- Answers in Ukrainian. [")
+    );
+    stores[1].forget(&id).unwrap();
+    for store in &stores {
+        assert_eq!(facts(store), ["Likes tea."]);
+    }
+    assert_eq!(place.text("own/MEMORY.md"), "# Me\n\n## Preferences\n\n");
+
+    // A line that the person moved there is no longer of its turn.
+    let text = place.text("MEMORY.md");
+    fs::write(place.file("own/MEMORY.md"), &text).unwrap();
+    fs::remove_file(place.file("MEMORY.md")).unwrap();
+    let gone = stores[0].forget_turns(&[TurnId::new("t1").unwrap()]);
+    assert_eq!((gone.unwrap(), place.text("own/MEMORY.md")), (vec![], text));
 }
 
 // proves MD-13

@@ -80,12 +80,13 @@ pub(super) fn routes() -> Vec<Endpoint> {
 
 async fn get_memory(call: Call, _params: NoParams) -> Result<MemoryState, Error> {
     on_memories(&call, |memories| {
-        let (long_term, days) = memories.last_days();
+        let ([person, long_term], days) = memories.last_days();
         let daily = days
             .into_iter()
             .map(|(date, text)| DailyNotes { date, text });
         Ok(MemoryState {
             long_term,
+            person,
             daily: daily.collect(),
             vectors: VectorCount::default(),
             problems: memories.problems(),
@@ -147,6 +148,10 @@ async fn list(call: Call, _params: NoParams) -> Result<RememberedList, Error> {
         Ok(RememberedList {
             items: memories.all().into_iter().map(info).collect(),
             long_term_path: settings.long_term.display().to_string(),
+            person_path: settings
+                .person
+                .as_ref()
+                .map(|path| path.display().to_string()),
             daily_dir: settings.daily.display().to_string(),
             problems,
         })

@@ -276,6 +276,38 @@ async fn a_turn_that_is_taken_back_takes_what_it_remembered() {
     assert!(!file(&app, "MEMORY.md").contains("coffee"));
 }
 
+// proves FC-10, MD-9
+#[tokio::test]
+async fn an_agent_is_told_the_persons_own_memory_and_cannot_delete_it() {
+    let own = tempfile::TempDir::new().unwrap();
+    let path = own.path().join("MEMORY.md");
+    fs::write(&path, "- Likes tea. <!-- maaaaaaaaaa 2026-11-29 -->\n").unwrap();
+    let folder = own.path().to_owned();
+    let app = at_level(Approval::Auto).with(move |config| config.guide.own = Some(folder));
+    let forget = call("forget", json!({"id": "maaaaaaaaaa"}));
+    let app = app.start([forget, say("done")]).await;
+    let frames = app.turn(&app.session().await, "hello").await;
+    assert!(system(&app, 0).contains("- Likes tea. [maaaaaaaaaa]"));
+    assert!(
+        results(&frames)[0].contains("only they delete it"),
+        "{:?}",
+        results(&frames)
+    );
+    let listed = app.get("/api/memory").await.body;
+    assert_eq!(listed["personPath"], path.display().to_string());
+    assert_eq!(listed["items"][0]["source"], "person's");
+    let state = app.ok("getMemory", json!({})).await;
+    assert!(
+        state["person"]
+            .as_str()
+            .unwrap()
+            .starts_with("- Likes tea.")
+    );
+    let deleted = app.request(Method::DELETE, "/api/memory/maaaaaaaaaa");
+    assert_eq!(app.answer(deleted.json(&json!({}))).await.status, 200);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+}
+
 // proves MD-8, MD-13
 #[tokio::test]
 async fn a_long_term_memory_that_no_prompt_has_room_for_is_said() {
