@@ -4,14 +4,12 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use samovar_core::{Clock, TurnId, failpoint};
 use samovar_locale::memory as locale;
 use samovar_sandbox::SmallFiles;
@@ -20,6 +18,7 @@ use crate::document::{self, Section};
 use crate::entry::{Entry, MemoryId, one_line};
 use crate::file::{Place, Seen};
 use crate::index::Index;
+use crate::memory::{Kept, Memory, Origin, Settings, Source};
 
 /// The days that are read, at most, the newest.
 const MAX_DAYS: usize = 1_000;
@@ -28,76 +27,6 @@ const MAX_DAYS: usize = 1_000;
 const MAX_FORGOTTEN: usize = 10_000;
 /// The file with these ids, in the folder of the daily notes.
 const FORGOTTEN: &str = "forgotten";
-
-/// Where memories are.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The file with the long-term memory.
-    pub long_term: PathBuf,
-    /// The file with what the person's agents remember in every folder, which no agent writes; `None`
-    /// for none.
-    pub person: Option<PathBuf>,
-    /// The folder with the daily notes.
-    pub daily: PathBuf,
-    /// The past days whose notes are in the prompt.
-    pub window_days: u16,
-    /// The time zone that days are of.
-    pub zone: TimeZone,
-    /// What else a person has to know of them, a sentence each.
-    pub remarks: Vec<String>,
-}
-
-/// Where a memory stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// In the person's own file, in one of its sections or outside of them.
-    Person(Option<Section>),
-    /// In the long-term memory, in one of its sections or outside of them.
-    LongTerm(Option<Section>),
-    /// Among the notes of a day, `2026-11-29`.
-    Day(String),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Person(Some(section)) => write!(f, "person's {}", section.as_str()),
-            Self::Person(None) => f.write_str("person's"),
-            Self::LongTerm(Some(section)) => f.write_str(section.as_str()),
-            Self::LongTerm(None) => f.write_str("long-term"),
-            Self::Day(day) => write!(f, "note of {day}"),
-        }
-    }
-}
-
-/// A memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// What it says, and where that comes from.
-    pub entry: Entry,
-    /// Where it stands.
-    pub source: Source,
-}
-
-/// What comes with a new memory.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    /// Its id.
-    pub id: MemoryId,
-    /// The turn that it comes from.
-    pub turn: Option<TurnId>,
-    /// Whether text from outside was in its session.
-    pub is_tainted: bool,
-}
-
-/// What became of a text that was to be remembered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// The memory that says it.
-    pub id: MemoryId,
-    /// Whether it was there before.
-    pub was_there: bool,
-}
 
 /// What the files say now.
 pub(crate) struct Texts {

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::document::Section;
 use crate::entry::MemoryId;
-use crate::memories::{Kept, Memories, Memory, Origin, Source};
+use crate::memories::Memories;
+use crate::memory::{Kept, Memory, Origin, Source};
 
 /// Keeps a fact.
 pub const REMEMBER: &str = "remember";
@@ -328,7 +329,7 @@ mod tests {
     use samovar_core::{Clock, Millis};
 
     use super::*;
-    use crate::memories::Settings;
+    use crate::memory::Settings;
 
     struct Still;
 

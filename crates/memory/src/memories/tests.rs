@@ -1,6 +1,9 @@
 use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use std::path::PathBuf;
+
+use jiff::tz::TimeZone;
 use samovar_core::Millis;
 use tempfile::TempDir;
 
