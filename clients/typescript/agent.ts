@@ -931,10 +931,14 @@ export interface Stats {
 export interface MemoryState {
   /** The text of the long-term memory, as its file has it. */
   longTerm: string;
+  /** The text of the person's own memory for all folders, as its file has it. */
+  person?: string;
   /** The notes of the last days, the oldest first. */
   daily: DailyNotes[];
   /** The vectors. */
   vectors: VectorCount;
+  /** Why files cannot be read or changed, a sentence each. */
+  problems?: string[];
 }
 
 /** The notes of a day. */

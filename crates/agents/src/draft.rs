@@ -46,6 +46,8 @@ pub struct Draft {
     pub page_ids: Vec<String>,
     /// The skills that it has; `None` for the usual ones.
     pub skills: Option<Vec<String>>,
+    /// Whether it has the owner's memory where another agent calls it.
+    pub memory: bool,
 }
 
 /// A model that was not checked yet.
@@ -80,6 +82,7 @@ impl Draft {
             workspace_id: self.workspace_id,
             page_ids: self.page_ids,
             skills: self.skills.map(|names| names.into_iter().collect()),
+            memory: self.memory,
             name,
             ..Agent::master()
         };

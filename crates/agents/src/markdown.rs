@@ -36,6 +36,8 @@ struct FrontMatter {
     workspace_id: Option<String>,
     approval: Option<Approval>,
     skills: Option<Vec<String>>,
+    #[serde(default)]
+    memory: bool,
 }
 
 fn is_on() -> bool {
@@ -86,6 +88,7 @@ pub fn parse(name: &str, content: &str) -> Result<(Draft, bool), String> {
         workspace_id: found.workspace_id,
         page_ids: found.page_ids,
         skills: found.skills,
+        memory: found.memory,
     };
     Ok((draft, found.enabled))
 }

@@ -25,6 +25,8 @@ pub enum Kind {
     },
     /// The path of a folder: relative ones begin where they are written, `~/` at home.
     Folder,
+    /// The path of a file or of a folder with it, written in the same way.
+    File,
     /// An IP address.
     Address,
     /// A whole number.
@@ -77,6 +79,7 @@ impl Kind {
             return Some(Self::Choice(words));
         }
         match (schema["type"].as_str()?, schema["format"].as_str()) {
+            ("string", Some("path")) if schema["x-file"] == true => Some(Self::File),
             ("string", Some("path")) => Some(Self::Folder),
             ("string", Some("ip")) => Some(Self::Address),
             ("string", None) if schema["contentMediaType"] == "application/json" => {
@@ -116,6 +119,7 @@ impl Kind {
                 Self::Text { .. }
                 | Self::Prose { .. }
                 | Self::Folder
+                | Self::File
                 | Self::Address
                 | Self::Choice(_)
                 | Self::Json { .. },
@@ -137,6 +141,7 @@ impl Kind {
                 Self::Text { .. }
                 | Self::Prose { .. }
                 | Self::Folder
+                | Self::File
                 | Self::Address
                 | Self::Integer { .. }
                 | Self::Number { .. }
@@ -163,7 +168,7 @@ impl Kind {
             | Self::Address
             | Self::Choice(_)
             | Self::Json { .. } => Raw::Text(text.trim().to_owned()),
-            Self::Folder => Raw::Text(text.to_owned()),
+            Self::Folder | Self::File => Raw::Text(text.to_owned()),
             Self::Integer { .. } => Raw::Integer(whole(text.trim())?),
             Self::Number { .. } => Raw::Float(text.trim().parse().map_err(|_| ValueError::Type)?),
             Self::Switch => Raw::Switch(switch(text.trim())?),
@@ -186,7 +191,7 @@ impl Kind {
                     && text.chars().any(|c| !c.is_whitespace())
                     && text.chars().all(|c| !c.is_control() || has_lines(c))
             }
-            Self::Folder => !text.trim().is_empty() && is_plain(text),
+            Self::Folder | Self::File => !text.trim().is_empty() && is_plain(text),
             Self::Address => text.parse::<IpAddr>().is_ok(),
             Self::Integer { min, max } => value
                 .as_i64()
@@ -218,6 +223,7 @@ impl fmt::Display for Kind {
             Self::Text { min, max } => locale::config::kind_text(min, max),
             Self::Prose { max } => locale::config::kind_prose(max),
             Self::Folder => locale::config::kind_folder().to_owned(),
+            Self::File => locale::config::kind_file().to_owned(),
             Self::Address => locale::config::kind_address().to_owned(),
             Self::Integer { min, max } => locale::config::kind_integer(min, max),
             Self::Number { min, max } => locale::config::kind_number(min, max),

@@ -12,7 +12,7 @@ pub struct Memory {
     /// The file with the long-term memory, or the folder that has it as `MEMORY.md`; by default that of
     /// the data directory.
     // It opens something: its writer speaks to each agent; so with the next.
-    #[schemars(with = "PathBuf", example = &"~/notes/MEMORY.md", length(min = 1, max = 4_096), extend("format" = "path", "x-widens" = true))]
+    #[schemars(with = "PathBuf", example = &"~/notes/MEMORY.md", length(min = 1, max = 4_096), extend("format" = "path", "x-file" = true, "x-widens" = true))]
     pub long_term_path: Option<PathBuf>,
     /// The folder with the notes of each day; by default `memory` in the data directory.
     #[schemars(with = "PathBuf", example = &"~/notes/days", length(min = 1, max = 4_096), extend("format" = "path", "x-widens" = true))]

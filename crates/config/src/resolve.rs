@@ -101,7 +101,7 @@ impl Sources {
         }
         let mut given: BTreeMap<String, Vec<LayerValue>> = BTreeMap::new();
         for mut one in layers.into_iter().flatten() {
-            if let (Some(Kind::Folder), Some(written)) =
+            if let (Some(Kind::Folder | Kind::File), Some(written)) =
                 (keys.get(&one.key).map(|key| &key.kind), one.value.as_str())
             {
                 let path = folders.absolute(written, base(&one.origin, &self.here));

@@ -86,6 +86,9 @@ pub struct Agent {
     /// else those that are always loaded (MD-16).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<BTreeSet<String>>,
+    /// Whether it has the owner's memory where another agent calls it (MD-11).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory: bool,
     /// Grows with each change; 0 for one that is part of the program or a file.
     #[serde(default)]
     pub version: u64,
@@ -198,6 +201,7 @@ impl Agent {
             workspace_id: None,
             page_ids: Vec::new(),
             skills: None,
+            memory: false,
             version: 0,
         }
     }

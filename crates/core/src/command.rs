@@ -53,7 +53,12 @@ impl Sender {
     /// Whether it may set an approval level that is wider than the server's or the session's, and say
     /// where commands find their programs.
     pub fn may_widen(&self) -> bool {
-        !matches!(
+        !self.is_guest()
+    }
+
+    /// Whether it is the holder of another token than the owner's.
+    pub fn is_guest(&self) -> bool {
+        matches!(
             self,
             Self::Token {
                 is_owner: false,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Future;
+use crate::command::Sender;
 use crate::error::Error;
 use crate::id::{CallId, SessionId, TurnId};
 use crate::message::Status;
@@ -59,17 +60,31 @@ pub trait FileChanges: Send + Sync {
     /// Gives the files that these turns of a session changed the content that they had before, and
     /// removes those that the turns created: all of them, or none. `turns` begins with the turn that
     /// called the others; `calls` are the calls of all of them. A request that was cut in the middle
-    /// can be repeated, and finishes.
+    /// can be repeated, and finishes, as one of the same sender.
     ///
     /// # Errors
     /// [`Code::FilesChanged`](crate::Code) and [`Code::FilesNotKept`](crate::Code): nothing was
     /// changed. [`Code::UndoIncomplete`](crate::Code): some files were.
     fn take_back<'a>(
         &'a self,
+        by: &'a Sender,
         session: &'a SessionId,
         turns: &'a [TurnId],
         calls: Vec<ClosedCall>,
     ) -> Future<'a, Result<TakenBack, Error>>;
+
+    /// Deletes what the turns remembered, if the sender may change that. The turns are taken back right
+    /// after it, so a stop of the server in between leaves turns that can be taken back again.
+    ///
+    /// # Errors
+    /// It cannot be deleted, or that cannot be recorded.
+    fn unremember<'a>(
+        &'a self,
+        _by: &'a Sender,
+        _turns: &'a [TurnId],
+    ) -> Future<'a, Result<(), Error>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Forgets what turns of a session changed: they can no longer be taken back.
     fn forget<'a>(&'a self, session: &'a SessionId, turns: &'a [TurnId]) -> Future<'a, ()>;
@@ -82,6 +97,7 @@ pub trait FileChanges: Send + Sync {
 impl FileChanges for () {
     fn take_back<'a>(
         &'a self,
+        _by: &'a Sender,
         _session: &'a SessionId,
         _turns: &'a [TurnId],
         _calls: Vec<ClosedCall>,

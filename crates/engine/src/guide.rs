@@ -22,7 +22,8 @@ pub struct Audience {
     pub has_prompt: bool,
     /// Whether it talks to the person: such an agent has USER and all skills.
     pub is_with_person: bool,
-    /// Whether it has the memory of the folder: the own agent of a session that the owner began (MD-11).
+    /// Whether it has the memory of the folder: the own agent of a session that the owner began, and a
+    /// called one whose definition says so (MD-11).
     pub has_memory: bool,
     /// The tools that it has.
     pub tools: BTreeSet<String>,

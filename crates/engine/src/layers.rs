@@ -15,6 +15,8 @@ const AGENTS: &str = include_str!("prompt/AGENTS.md");
 
 /// A layer that is no longer than this is not cut to fit a window, in tokens.
 const LEAST: u64 = 128;
+/// The tokens of the long-term memory that a prompt has, at most.
+const MEMORY: u64 = 8_000;
 /// The layer with the skills, which is the last.
 const SKILLS: &str = "skills";
 /// The layer with what the client posted, in the layout of the seeds.
@@ -56,7 +58,7 @@ pub(crate) fn layers(agent: &Agent, settings: &Settings, texts: &Texts) -> Vec<L
         ("server", 8_000, prompt(&settings.system_prompt)),
         ("session", 24_000, prompt(&texts.session)),
         ("folder", 16_000, folder.unwrap_or_default()),
-        ("memory", 8_000, given(&guidance.memory)),
+        ("memory", MEMORY, given(&guidance.memory)),
         ("events", 4_000, given(&guidance.events)),
         (SKILLS, 8_000, given(&guidance.skills)),
     ];
@@ -71,6 +73,13 @@ pub(crate) fn layers(agent: &Agent, settings: &Settings, texts: &Texts) -> Vec<L
         }
     }
     layers
+}
+
+/// How many tokens a long-term memory has, and of how many a prompt has the beginning, if that is not
+/// all of it.
+pub fn memory_left_out(text: &str) -> Option<(u64, u64)> {
+    let tokens = context::tokens_of(text);
+    (tokens > MEMORY).then_some((tokens, MEMORY))
 }
 
 /// Puts what changes from turn to turn into the system prompt, before the skills (MD-23).

@@ -9,8 +9,8 @@ use samovar_core::command::Change;
 use samovar_core::event::{Fault, Group};
 use samovar_core::{
     Accepted, Action, AgentPath, Approval, Author, Beginner, Bill, Broken, Command, Error, Event,
-    FinishReason, Kind, MessageId, Seq, SessionChange, SessionCopy, SessionId, SystemPrompt,
-    TurnId, Usage, failpoint,
+    FinishReason, Kind, MessageId, Sender, Seq, SessionChange, SessionCopy, SessionId,
+    SystemPrompt, TurnId, Usage, failpoint,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
@@ -253,23 +253,23 @@ impl Mailbox {
                 if let Err(refused) = self.check_level(&action, &by) {
                     return answer(reply, Err(refused));
                 }
-                self.decide(action, by.beginner(), reply).await;
+                self.decide(action, by, reply).await;
             }
         }
     }
 
-    async fn decide(&mut self, mut action: Action, by: Beginner, reply: Reply) {
+    async fn decide(&mut self, mut action: Action, by: Sender, reply: Reply) {
         let open = self.open.as_ref();
         let is_owners = open.is_some_and(|open| open.begun_by == Some(Beginner::Owner));
         if let Action::Post(post) | Action::Rewrite(post) = &mut action
             && is_owners
-            && by != Beginner::Owner
+            && by.beginner() != Beginner::Owner
         {
             post.posted = std::mem::take(&mut post.posted).by_guest();
         }
         match action {
             Action::Open(opening) => {
-                let opened = self.create(opening, by).await;
+                let opened = self.create(opening, by.beginner()).await;
                 answer(reply, opened.map(|()| Accepted::Opened));
             }
             Action::Post(post) => {
@@ -278,16 +278,17 @@ impl Mailbox {
                 answer(reply, posted);
                 failpoint!("reply.after");
             }
-            Action::Rewrite(post) => answer(reply, self.rewrite(post).await),
-            Action::Copy(copy) => answer(reply, self.begin_as(*copy, by).await),
+            Action::Rewrite(post) => answer(reply, self.rewrite(post, &by).await),
+            Action::Copy(copy) => answer(reply, self.begin_as(*copy, by.beginner()).await),
             Action::Append(appended) => answer(reply, self.append(*appended).await),
             Action::Change(change) => {
                 let changed = self.change(change).await;
                 answer(reply, changed.map(|()| Accepted::Changed));
             }
-            Action::Undo => answer(reply, self.undo(Reach::Messages).await),
+            Action::Undo => answer(reply, self.undo(Reach::Messages, &by).await),
             Action::UndoWithFiles { turn } => {
-                answer(reply, self.undo(Reach::Files { only: turn }).await);
+                let reach = Reach::Files { only: turn };
+                answer(reply, self.undo(reach, &by).await);
             }
             Action::Settle { call, outcome } => self.settle(call, outcome, reply).await,
             Action::Decide {

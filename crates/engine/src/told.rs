@@ -41,7 +41,7 @@ impl OfSession {
     pub(crate) fn for_agent(&self, agent: &AgentPath) -> Self {
         Self {
             prompt: self.prompt.clone().filter(|_| delegation::is_told(agent)),
-            is_owners: self.is_owners && agent.depth() == 0,
+            is_owners: self.is_owners,
         }
     }
 }
@@ -201,7 +201,9 @@ impl Parts {
         let tools = specs.iter().map(|spec| &spec.name);
         let tools = tools.filter(|name| delegation::has_tool(agent, name));
         let is_guests = situation.is_some_and(|situation| situation.is_guests);
-        let has_memory = session.is_owners && !is_guests && self.keeping == Keeping::Durable;
+        let is_given = path.depth() == 0 || agent.memory;
+        let has_memory =
+            session.is_owners && is_given && !is_guests && self.keeping == Keeping::Durable;
         let audience = Audience {
             tools: tools.cloned().collect(),
             has_memory,

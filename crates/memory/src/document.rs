@@ -39,30 +39,87 @@ impl Section {
     }
 }
 
-/// Reads the lines of a text. A line that was copied with its id is one of a hand, so that each id names
-/// one line.
-#[derive(Default)]
-struct Lines(HashSet<MemoryId>);
+/// A part of a text: an item of a list with all its lines, or any other line.
+pub(crate) struct Piece<'a> {
+    /// Its lines, with their ends.
+    pub(crate) raw: &'a str,
+    /// The section that it is in.
+    pub(crate) section: Option<Section>,
+    /// The memory that it is, and whether its lines name another one's id.
+    entry: Option<(Entry, bool)>,
+}
 
-impl Lines {
-    fn read(&mut self, line: &str) -> Option<Entry> {
-        let entry = Entry::read(line.trim_end())?;
-        let is_new = !entry.id.is_kept() || self.0.insert(entry.id.clone());
-        Some(if is_new { entry } else { entry.by_hand() })
+impl Piece<'_> {
+    /// The memory that it is.
+    pub(crate) fn entry(&self) -> Option<&Entry> {
+        self.entry.as_ref().map(|(entry, _)| entry)
     }
 }
 
-/// The entries of a text, each with its section.
-pub(crate) fn entries(text: &str) -> Vec<(Option<Section>, Entry)> {
-    let mut section = None;
-    let (mut entries, mut lines) = (Vec::new(), Lines::default());
-    for line in text.lines() {
+/// The parts of a text, in their order; together they are all of it.
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let (mut rest, mut section, mut ids) = (text, None, HashSet::new());
+    std::iter::from_fn(move || {
+        let line = rest.split_inclusive('\n').next()?;
         if line.starts_with('#') {
-            section = Section::begun_by(line);
+            section = Section::begun_by(line.trim_end());
         }
-        entries.extend(lines.read(line).map(|entry| (section, entry)));
+        let is_item = line.starts_with("- ") || line.starts_with("* ");
+        let length = if is_item { item(rest) } else { line.len() };
+        let (raw, after) = rest.split_at(length);
+        rest = after;
+        let entry = is_item.then(|| read(raw)).flatten().map(|entry| {
+            // A line that was copied with its id is one of a hand, so that each id names one line.
+            let is_copy = entry.id.is_kept() && !ids.insert(entry.id.clone());
+            let entry = if is_copy { entry.by_hand() } else { entry };
+            (entry, is_copy)
+        });
+        Some(Piece {
+            raw,
+            section,
+            entry,
+        })
+    })
+}
+
+/// The memory that an item is.
+fn read(item: &str) -> Option<Entry> {
+    let lines = item.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines.collect();
+    let entry = Entry::read(&lines.join(" "))?;
+    let signed = |line| Entry::read(line).filter(|entry| entry.id.is_kept());
+    match (&lines[..], lines.first().copied().and_then(signed)) {
+        // A person wrote more below the comment.
+        ([_, more @ ..], Some(first)) if !entry.id.is_kept() => Some(Entry {
+            text: format!("{} {}", first.text, more.join(" ")),
+            is_as_written: false,
+            ..first
+        }),
+        _ => Some(entry),
     }
-    entries
+}
+
+/// The length of the item that a text begins with: with the lines that are indented below it, where
+/// editors put what is too long for one.
+fn item(text: &str) -> usize {
+    let (mut at, mut end) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let is_blank = line.trim().is_empty();
+        if end > 0 && !is_blank && !line.starts_with("  ") && !line.starts_with('\t') {
+            break;
+        }
+        at += line.len();
+        if !is_blank {
+            end = at;
+        }
+    }
+    end
+}
+
+/// The entries of a text, each with its section.
+pub fn entries(text: &str) -> Vec<(Option<Section>, Entry)> {
+    let entries = pieces(text).filter_map(|piece| Some((piece.section, piece.entry?.0)));
+    entries.collect()
 }
 
 /// The text with a line at the end of a section, which is made if it is missing; without a section, at
@@ -98,37 +155,37 @@ pub(crate) fn with(text: &str, section: Option<Section>, entry: &Entry) -> Strin
     }
     new.push(&line);
     lines.splice(end..end, new);
-    lines.join("\n") + "\n"
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    lines.join(end) + end
 }
 
 /// The text without the lines of some entries.
-pub(crate) fn without(text: &str, is_gone: impl Fn(&Entry) -> bool) -> String {
+pub fn without(text: &str, is_gone: impl Fn(&Entry) -> bool) -> String {
     changed(text, |entry| (!is_gone(entry)).then(|| entry.line()))
 }
 
 /// The text with another line for the entry of an id.
-pub(crate) fn replaced(text: &str, id: &MemoryId, new: &Entry) -> String {
+pub fn replaced(text: &str, id: &MemoryId, new: &Entry) -> String {
     changed(text, |entry| {
         let is_it = entry.id == *id;
         Some(if is_it { new.line() } else { entry.line() })
     })
 }
 
-/// The text with what becomes of each entry's line. Other lines stay, and so do the ends of all. A copied
+/// The text with what becomes of each entry's lines. Other lines stay, and so do the ends of all. A copied
 /// line loses the id that is another's: it would go with that.
 fn changed(text: &str, line_of: impl Fn(&Entry) -> Option<String>) -> String {
-    let (mut new, mut lines) = (String::with_capacity(text.len()), Lines::default());
-    for line in text.split_inclusive('\n') {
-        let own = Entry::read(line.trim_end());
-        let Some((own, entry)) = own.zip(lines.read(line)) else {
-            new.push_str(line);
+    let mut new = String::with_capacity(text.len());
+    for Piece { raw, entry, .. } in pieces(text) {
+        let Some((entry, is_copy)) = entry else {
+            new.push_str(raw);
             continue;
         };
         match line_of(&entry) {
-            Some(same) if own == entry && same == entry.line() => new.push_str(line),
+            Some(same) if !is_copy && same == entry.line() => new.push_str(raw),
             Some(other) => {
                 new.push_str(&other);
-                new.push_str(&line[line.trim_end().len()..]);
+                new.push_str(&raw[raw.trim_end().len()..]);
             }
             None => {}
         }
@@ -211,6 +268,51 @@ mod tests {
             without(&text, |entry| entry.id == second),
             format!("- one {mark}\n")
         );
+    }
+
+    // proves MD-9, MD-13
+    #[test]
+    fn an_item_is_all_its_lines() {
+        let mark = "<!-- maaaaaaaaaa 2026-11-29\n  turn=t1 -->";
+        let text = format!("- one that an editor\n  wrapped {mark}\n- two\n\nprose\n");
+        let all = entries(&text);
+        let entry = &all[0].1;
+        assert_eq!(entry.text, "one that an editor wrapped");
+        assert_eq!(
+            (entry.id.as_str(), entry.turn.is_some()),
+            ("maaaaaaaaaa", true)
+        );
+        assert_eq!(
+            without(&text, |other| other.id == entry.id),
+            "- two\n\nprose\n"
+        );
+        assert_eq!(
+            without(&text, |entry| entry.says("two")),
+            text.replace("- two\n", "")
+        );
+        let new = Entry {
+            text: "new".to_owned(),
+            ..entry.clone()
+        };
+        let replaced = replaced(&text, &entry.id, &new);
+        assert_eq!(replaced, format!("{}\n- two\n\nprose\n", new.line()));
+
+        let below = "- one <!-- maaaaaaaaaa 2026-11-29 outside -->\n\n\tand more\n- two\n";
+        let all = entries(below);
+        let entry = &all[0].1;
+        assert_eq!(
+            (entry.text.as_str(), entry.is_tainted),
+            ("one and more", true)
+        );
+        assert_eq!(without(below, |other| other.id == entry.id), "- two\n");
+    }
+
+    // proves MD-9
+    #[test]
+    fn a_text_keeps_the_ends_of_its_lines() {
+        let text = "## Facts\r\n\r\n- a\r\n";
+        let new = with(text, Some(Section::Facts), &entry("new"));
+        assert_eq!(new, "## Facts\r\n\r\n- a\r\n- new\r\n");
     }
 
     #[test]

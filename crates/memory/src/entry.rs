@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use samovar_core::terms::each_term;
 use samovar_core::{TurnId, redact};
+use samovar_locale::memory as locale;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -14,6 +15,8 @@ pub const MAX_TEXT_BYTES: usize = 2 * 1024;
 /// What a comment says of a memory out of a session that had read text from outside.
 const OUTSIDE: &str = "outside";
 const TURN: &str = "turn=";
+/// Before the digest of what a turn wrote: who corrects the text need not change it.
+const WRITTEN: &str = "text=";
 
 /// The id of a memory: `m` and ten hex digits; `h` of a line that was written by hand, made of its
 /// words.
@@ -33,13 +36,7 @@ impl MemoryId {
     }
 
     fn hashed(kind: char, text: &str) -> Self {
-        let digest = Sha256::digest(text.as_bytes());
-        let mut id = String::from(kind);
-        for byte in &digest[..ID_DIGITS / 2] {
-            // Writing to a string cannot fail.
-            let _infallible = write!(id, "{byte:02x}");
-        }
-        Self(id)
+        Self(format!("{kind}{}", digest(text)))
     }
 
     /// The id that a word is.
@@ -78,6 +75,8 @@ pub struct Entry {
     pub date: Option<String>,
     /// The turn that it comes from.
     pub turn: Option<TurnId>,
+    /// Whether it says what the turn wrote: no person has corrected it since.
+    pub is_as_written: bool,
     /// Whether text from outside was in its session (TL-10).
     pub is_tainted: bool,
 }
@@ -98,6 +97,7 @@ impl Entry {
             text: item.to_owned(),
             date: None,
             turn: None,
+            is_as_written: false,
             is_tainted: false,
         });
         (!entry.text.is_empty()).then_some(entry)
@@ -111,12 +111,16 @@ impl Entry {
             text: text.to_owned(),
             date: Some(fields.next()?.to_owned()),
             turn: None,
+            is_as_written: false,
             is_tainted: false,
         };
         for field in fields {
-            match field.strip_prefix(TURN) {
-                Some(turn) => entry.turn = TurnId::new(turn).ok(),
-                None => entry.is_tainted |= field == OUTSIDE,
+            if let Some(turn) = field.strip_prefix(TURN) {
+                entry.turn = TurnId::new(turn).ok();
+            } else if let Some(written) = field.strip_prefix(WRITTEN) {
+                entry.is_as_written = written == digest(&entry.text);
+            } else {
+                entry.is_tainted |= field == OUTSIDE;
             }
         }
         Some(entry)
@@ -129,6 +133,7 @@ impl Entry {
             text,
             date,
             turn,
+            is_as_written,
             is_tainted,
         } = self;
         let mut line = format!("- {text}");
@@ -137,6 +142,9 @@ impl Entry {
             let _infallible = write!(line, " <!-- {id} {date}");
             if let Some(turn) = turn {
                 let _infallible = write!(line, " {TURN}{turn}");
+            }
+            if *is_as_written {
+                let _infallible = write!(line, " {WRITTEN}{}", digest(text));
             }
             line.push_str(if *is_tainted { " outside -->" } else { " -->" });
         }
@@ -173,15 +181,24 @@ pub(crate) fn one_line(text: &str) -> Result<String, String> {
         }
         line.push_str(word);
         if line.len() > MAX_TEXT_BYTES {
-            return Err(format!(
-                "a memory has at most {MAX_TEXT_BYTES} bytes; nothing was kept"
-            ));
+            return Err(locale::too_long(MAX_TEXT_BYTES));
         }
     }
     if words(&line).is_empty() {
-        return Err("there is nothing to remember in this text".to_owned());
+        return Err(locale::says_nothing().to_owned());
     }
     Ok(line)
+}
+
+/// The beginning of a text's hash, in hex.
+fn digest(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let mut hex = String::with_capacity(ID_DIGITS);
+    for byte in &digest[..ID_DIGITS / 2] {
+        // Writing to a string cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+    }
+    hex
 }
 
 /// A text without what does not change its meaning: case, spaces, and `.` or `!` at its end.
@@ -214,6 +231,7 @@ mod tests {
             text: text.to_owned(),
             date: Some("2026-11-29".to_owned()),
             turn: TurnId::new("turn-1").ok(),
+            is_as_written: true,
             is_tainted,
         }
     }

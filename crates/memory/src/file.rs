@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use samovar_locale::memory as locale;
 use samovar_sandbox::SmallFiles;
 
 /// Bytes of a file that are read, at most. A longer one is not written.
 pub(crate) const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The byte order mark with which some editors begin a file.
+const MARK: &str = "\u{feff}";
 /// How often the lock of a folder is tried, and how long between.
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -27,8 +30,12 @@ pub(crate) struct Seen {
     stamp: Option<Stamp>,
     /// Its text; empty for a missing file and one that cannot be used.
     pub(crate) text: Arc<str>,
+    /// Whether a byte order mark stands before it.
+    has_mark: bool,
     /// Why it cannot be changed, in one sentence.
     pub(crate) problem: Option<String>,
+    /// Whether it has more than `text`, that cannot be read.
+    pub(crate) is_cut: bool,
 }
 
 /// Where a file is.
@@ -70,7 +77,7 @@ impl Place {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
-        Err(io::Error::other("another program holds its folder"))
+        Err(io::Error::other(locale::folder_held()))
     }
 
     fn said(&self, error: &io::Error) -> String {
@@ -97,49 +104,64 @@ impl Place {
         {
             return false;
         }
-        let (text, problem) = match stamp.as_ref().map_err(ToString::to_string) {
-            Ok(None) => (String::new(), None),
+        let read = match &stamp {
+            Ok(None) => Ok((Vec::new(), None)),
             Ok(Some(_)) => self.read(),
-            Err(why) => (String::new(), Some(why.clone())),
+            Err(error) => Err(error.to_string()),
         };
-        let problem =
-            problem.map(|why| format!("{} cannot be changed: {why}", self.path().display()));
+        let read = read.and_then(|(bytes, why)| {
+            let text = String::from_utf8(bytes).map_err(|_| locale::not_text().to_owned())?;
+            Ok((text, why))
+        });
+        let is_cut = !matches!(&read, Ok((_, None)));
+        let (text, why) = read.unwrap_or_else(|why| (String::new(), Some(why)));
+        let read_only = why.is_none() && self.is_read_only();
+        let why = why.or_else(|| read_only.then(|| locale::read_only().to_owned()));
+        let path = self.path();
+        let problem = why.map(|why| {
+            if is_cut && text.is_empty() {
+                locale::unreadable(path.display(), &why)
+            } else {
+                locale::unchangeable(path.display(), &why)
+            }
+        });
         if problem != seen.problem
             && let Some(why) = &problem
         {
             tracing::warn!(%why, "a file with memories cannot be used as it is");
         }
+        let (has_mark, text) = match text.strip_prefix(MARK) {
+            Some(text) => (true, text),
+            None => (false, &*text),
+        };
         let is_other = *text != *seen.text;
         *seen = Seen {
             stamp: stamp.ok(),
             text: text.into(),
+            has_mark,
             problem,
+            is_cut,
         };
         is_other
     }
 
+    fn is_read_only(&self) -> bool {
+        let looked = SmallFiles::of(&self.folder).and_then(|files| files.is_read_only(&self.name));
+        looked.unwrap_or_default()
+    }
+
     /// The beginning of it, and why that is not all.
-    fn read(&self) -> (String, Option<String>) {
+    fn read(&self) -> Result<(Vec<u8>, Option<String>), String> {
         let read = SmallFiles::of(&self.folder)
             .and_then(|files| files.read_bytes(&self.name, MAX_FILE_BYTES + 1));
-        let mut bytes = match read {
-            Ok(bytes) => bytes.unwrap_or_default(),
-            Err(error) => return (String::new(), Some(error.to_string())),
-        };
-        let is_long = bytes.len() as u64 > MAX_FILE_BYTES;
-        if is_long {
-            // Whole lines of it.
-            let end = bytes.iter().rposition(|byte| *byte == b'\n');
-            bytes.truncate(end.map_or(0, |end| end + 1));
+        let mut bytes = read.map_err(|error| error.to_string())?.unwrap_or_default();
+        if bytes.len() as u64 <= MAX_FILE_BYTES {
+            return Ok((bytes, None));
         }
-        match String::from_utf8(bytes) {
-            Ok(text) if is_long => {
-                let why = format!("it has more than {MAX_FILE_BYTES} bytes");
-                (text, Some(why))
-            }
-            Ok(text) => (text, None),
-            Err(_) => (String::new(), Some("it is not UTF-8 text".to_owned())),
-        }
+        // Whole lines of it.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        bytes.truncate(end.map_or(0, |end| end + 1));
+        Ok((bytes, Some(locale::file_too_long(MAX_FILE_BYTES))))
     }
 
     /// Gives the file the text that `change` makes of the present one, durably; nothing is written if
@@ -164,16 +186,12 @@ impl Place {
                 return Ok(());
             }
             if text.len() as u64 > MAX_FILE_BYTES {
-                let path = self.path();
-                return Err(format!(
-                    "{} is full: a file with memories has at most {MAX_FILE_BYTES} bytes",
-                    path.display()
-                ));
+                return Err(locale::file_full(self.path().display(), MAX_FILE_BYTES));
             }
+            let mark = if seen.has_mark { MARK } else { "" };
+            let bytes = [mark.as_bytes(), text.as_bytes()].concat();
             let written = SmallFiles::of(&self.folder).and_then(|files| {
-                files.replace_if(&self.name, text.as_bytes(), || {
-                    Ok(Some(self.stamp()?) == seen.stamp)
-                })
+                files.replace_if(&self.name, &bytes, || Ok(Some(self.stamp()?) == seen.stamp))
             });
             match written {
                 Ok(false) => {}
@@ -184,10 +202,6 @@ impl Place {
                 Err(error) => return Err(self.said(&error)),
             }
         }
-        let path = self.path();
-        Err(format!(
-            "{} changes all the time; nothing was written",
-            path.display()
-        ))
+        Err(locale::file_busy(self.path().display()))
     }
 }

@@ -14,11 +14,13 @@ mod entry;
 mod file;
 mod index;
 mod memories;
+mod memory;
 mod told;
 mod toolset;
 
-pub use document::Section;
+pub use document::{Section, entries, replaced, without};
 pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
-pub use memories::{Kept, Memories, Memory, Origin, Settings, Source};
+pub use memories::Memories;
+pub use memory::{Kept, Memory, Origin, Settings, Source};
 pub use told::Told;
 pub use toolset::{FORGET, NAMES, NOTE_TODAY, RECALL, REMEMBER, tools};

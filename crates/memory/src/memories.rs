@@ -4,20 +4,21 @@
 mod tests;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use samovar_core::{Clock, TurnId, failpoint};
+use samovar_locale::memory as locale;
 use samovar_sandbox::SmallFiles;
 
 use crate::document::{self, Section};
 use crate::entry::{Entry, MemoryId, one_line};
 use crate::file::{Place, Seen};
 use crate::index::Index;
+use crate::memory::{Kept, Memory, Origin, Settings, Source};
 
 /// The days that are read, at most, the newest.
 const MAX_DAYS: usize = 1_000;
@@ -27,69 +28,10 @@ const MAX_FORGOTTEN: usize = 10_000;
 /// The file with these ids, in the folder of the daily notes.
 const FORGOTTEN: &str = "forgotten";
 
-/// Where memories are.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The file with the long-term memory.
-    pub long_term: PathBuf,
-    /// The folder with the daily notes.
-    pub daily: PathBuf,
-    /// The past days whose notes are in the prompt.
-    pub window_days: u16,
-    /// The time zone that days are of.
-    pub zone: TimeZone,
-}
-
-/// Where a memory stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// In the long-term memory, in one of its sections or outside of them.
-    LongTerm(Option<Section>),
-    /// Among the notes of a day, `2026-11-29`.
-    Day(String),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LongTerm(Some(section)) => f.write_str(section.as_str()),
-            Self::LongTerm(None) => f.write_str("long-term"),
-            Self::Day(day) => write!(f, "note of {day}"),
-        }
-    }
-}
-
-/// A memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// What it says, and where that comes from.
-    pub entry: Entry,
-    /// Where it stands.
-    pub source: Source,
-}
-
-/// What comes with a new memory.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    /// Its id.
-    pub id: MemoryId,
-    /// The turn that it comes from.
-    pub turn: Option<TurnId>,
-    /// Whether text from outside was in its session.
-    pub is_tainted: bool,
-}
-
-/// What became of a text that was to be remembered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// The memory that says it.
-    pub id: MemoryId,
-    /// Whether it was there before.
-    pub was_there: bool,
-}
-
 /// What the files say now.
 pub(crate) struct Texts {
+    /// The person's memory, as its file has it.
+    pub(crate) person: Arc<str>,
     /// The long-term memory, as its file has it.
     pub(crate) long_term: Arc<str>,
     /// The notes by their days, without deleted ones.
@@ -116,10 +58,21 @@ impl Known {
 
 #[derive(Default)]
 struct State {
+    person: Seen,
     long_term: Seen,
     days: BTreeMap<Date, Seen>,
     forgotten: Seen,
+    /// Why the folder with the daily notes cannot be read.
+    folder: Option<String>,
     known: Arc<Known>,
+}
+
+impl State {
+    fn files(&self) -> impl Iterator<Item = &Seen> {
+        [&self.person, &self.long_term, &self.forgotten]
+            .into_iter()
+            .chain(self.days.values())
+    }
 }
 
 /// The memories of a folder's store.
@@ -179,12 +132,25 @@ impl Memories {
         known.find(query, limit)
     }
 
-    /// Why files cannot be read or changed, a sentence each.
+    /// Why files cannot be read or changed, and what else a person has to know, a sentence each.
     pub fn problems(&self) -> Vec<String> {
         let state = self.look();
-        let days = state.days.values();
-        let seen = [&state.long_term, &state.forgotten].into_iter().chain(days);
-        seen.filter_map(|seen| seen.problem.clone()).collect()
+        let problems = state.files().filter_map(|seen| seen.problem.as_ref());
+        let remarks = self.settings.remarks.iter();
+        remarks
+            .chain(&state.folder)
+            .chain(problems)
+            .cloned()
+            .collect()
+    }
+
+    /// Why there may be memories that are not found, a sentence for each file.
+    pub fn unread(&self) -> Vec<String> {
+        let state = self.look();
+        let files = state.days.values().chain([&state.person, &state.long_term]);
+        let cut = files.filter(|seen| seen.is_cut);
+        let problems = cut.filter_map(|seen| seen.problem.as_ref());
+        state.folder.iter().chain(problems).cloned().collect()
     }
 
     /// Adds a fact to the long-term memory, unless that says it already.
@@ -194,7 +160,7 @@ impl Memories {
     pub fn remember(&self, text: &str, section: Section, origin: Origin) -> Result<Kept, String> {
         let text = one_line(text)?;
         let mut state = self.look();
-        let is_long_term = |memory: &&Memory| matches!(memory.source, Source::LongTerm(_));
+        let is_long_term = |memory: &&Memory| !matches!(memory.source, Source::Day(_));
         let mut facts = state.known.all.iter().filter(is_long_term);
         if let Some(same) = facts.find(|memory| memory.entry.says(&text)) {
             return Ok(Kept {
@@ -270,15 +236,14 @@ impl Memories {
             return Ok(kept(true));
         }
         if is_forgotten(state, &id) {
-            return Err(format!(
-                "{id} has been deleted since; it is not written again"
-            ));
+            return Err(locale::deleted_since(&id));
         }
         let entry = Entry {
             id: id.clone(),
             text: text.to_owned(),
             date: Some(self.today().to_string()),
             turn,
+            is_as_written: true,
             is_tainted,
         };
         written(|| write(self, state, &entry))?;
@@ -294,7 +259,7 @@ impl Memories {
         let mut state = self.look();
         let mut all = state.known.all.iter();
         let found = all.find(|memory| memory.entry.id == *id).cloned();
-        let memory = found.ok_or_else(|| format!("there is no memory {id}"))?;
+        let memory = found.ok_or_else(|| locale::unknown(id))?;
         if let Some(why) = problem(&state, &memory.source) {
             return Err(why);
         }
@@ -303,19 +268,29 @@ impl Memories {
         Ok(memory)
     }
 
-    /// Deletes the memories of a turn that was taken back; answers how many.
+    /// Deletes the memories of turns that are taken back, but for those that a person has corrected
+    /// since; answers their ids. From then on they are used nowhere, also where their lines stay because
+    /// a file cannot be written.
     ///
     /// # Errors
     /// Why not, in one sentence.
-    pub fn forget_turn(&self, turn: &TurnId) -> Result<usize, String> {
+    pub fn forget_turns(&self, turns: &[TurnId]) -> Result<Vec<MemoryId>, String> {
         let mut state = self.look();
-        let of_turn = |memory: &&Memory| memory.entry.turn.as_ref() == Some(turn);
-        let all: Vec<_> = state.known.all.iter().filter(of_turn).cloned().collect();
+        // What a person has moved into their own file is theirs.
+        let of_turns = |memory: &&Memory| {
+            let (entry, is_persons) = (&memory.entry, matches!(memory.source, Source::Person(_)));
+            let turn = entry.turn.as_ref().filter(|_| entry.is_as_written);
+            !is_persons && turn.is_some_and(|turn| turns.contains(turn))
+        };
+        let all = state.known.all.iter();
+        let all: Vec<_> = all.filter(of_turns).cloned().collect();
         self.bury(&mut state, all.iter().map(|memory| &memory.entry.id))?;
         for memory in &all {
-            self.remove(&mut state, memory)?;
+            if let Err(why) = self.remove(&mut state, memory) {
+                tracing::warn!(%why, "the line of a deleted memory is still in its file; it is not used");
+            }
         }
-        Ok(all.len())
+        Ok(all.into_iter().map(|memory| memory.entry.id).collect())
     }
 
     /// Gives a memory another text, by a person's word: it is no longer marked as from outside.
@@ -327,9 +302,10 @@ impl Memories {
         let mut state = self.look();
         let mut all = state.known.all.iter();
         let found = all.find(|memory| memory.entry.id == *id).cloned();
-        let memory = found.ok_or_else(|| format!("there is no memory {id}"))?;
+        let memory = found.ok_or_else(|| locale::unknown(id))?;
         let entry = Entry {
             text,
+            is_as_written: false,
             is_tainted: false,
             ..memory.entry
         };
@@ -367,6 +343,7 @@ impl Memories {
             )
         });
         Texts {
+            person: state.person.text.clone(),
             long_term: state.long_term.text.clone(),
             days: days.collect(),
             gone,
@@ -374,10 +351,11 @@ impl Memories {
     }
 
     fn long_term(&self) -> Place {
-        let path = &self.settings.long_term;
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Place::new(folder, &name)
+        place(&self.settings.long_term)
+    }
+
+    fn person(&self) -> Option<Place> {
+        self.settings.person.as_deref().map(place)
     }
 
     fn day(&self, day: Date) -> Place {
@@ -392,8 +370,15 @@ impl Memories {
     fn look(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut has_changed = self.long_term().look(&mut state.long_term);
+        let person = self.person();
+        has_changed |= person.is_some_and(|file| file.look(&mut state.person));
         has_changed |= self.buried().look(&mut state.forgotten);
         let files = SmallFiles::of(&self.settings.daily).and_then(|files| files.list());
+        state.folder = files.as_ref().err().and_then(|error| {
+            let is_missing = error.kind() == ErrorKind::NotFound;
+            let path = self.settings.daily.display();
+            (!is_missing).then(|| locale::unreadable(path, error))
+        });
         let files = files.unwrap_or_default();
         let days = files.iter().rev().filter_map(|file| {
             let day = file.name.strip_suffix(".md")?;
@@ -419,6 +404,12 @@ impl Memories {
     fn index(&self, state: &mut State) {
         let gone = forgotten(state);
         let mut all = Vec::new();
+        for (section, entry) in document::entries(&state.person.text) {
+            all.push(Memory {
+                entry,
+                source: Source::Person(section),
+            });
+        }
         for (section, entry) in document::entries(&state.long_term.text) {
             all.push(Memory {
                 entry,
@@ -484,9 +475,14 @@ impl Memories {
         change: impl Fn(&str) -> String,
     ) -> Result<(), String> {
         match source {
+            Source::Person(_) => {
+                if let Some(file) = self.person() {
+                    file.change(&mut state.person, change)?;
+                }
+            }
             Source::LongTerm(_) => self.long_term().change(&mut state.long_term, change)?,
             Source::Day(day) => {
-                let day: Date = day.parse().map_err(|_| format!("{day} is no day"))?;
+                let day: Date = day.parse().map_err(|_| locale::no_day(day))?;
                 let seen = state.days.entry(day).or_default();
                 self.day(day).change(seen, change)?;
             }
@@ -502,10 +498,17 @@ impl Memories {
             return Ok(());
         }
         let clean = |text: &str| document::without(text, |entry| gone.contains(&entry.id));
-        self.change(state, &Source::LongTerm(None), clean)?;
-        let days: Vec<_> = state.days.keys().map(Date::to_string).collect();
-        for day in days {
-            self.change(state, &Source::Day(day), clean)?;
+        let files = [
+            (Source::Person(None), state.person.text.clone()),
+            (Source::LongTerm(None), state.long_term.text.clone()),
+        ];
+        let days = state.days.iter();
+        let days = days.map(|(day, seen)| (Source::Day(day.to_string()), seen.text.clone()));
+        let files: Vec<_> = files.into_iter().chain(days).collect();
+        for (source, text) in files {
+            if clean(&text) != *text {
+                self.change(state, &source, clean)?;
+            }
         }
         Ok(())
     }
@@ -514,10 +517,17 @@ impl Memories {
 /// Why the file of a memory cannot be changed.
 fn problem(state: &State, source: &Source) -> Option<String> {
     let seen = match source {
+        Source::Person(_) => Some(&state.person),
         Source::LongTerm(_) => Some(&state.long_term),
         Source::Day(day) => day.parse().ok().and_then(|day: Date| state.days.get(&day)),
     };
     seen.and_then(|seen| seen.problem.clone())
+}
+
+fn place(path: &Path) -> Place {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Place::new(folder, &name)
 }
 
 fn forgotten(state: &State) -> HashSet<MemoryId> {

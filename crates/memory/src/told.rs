@@ -1,9 +1,12 @@
 //! What a prompt has of the memories (MD-23): the long-term ones and the notes of past days, which
 //! change seldom, and those of the present day, which stand before the new message.
 
+use std::sync::Arc;
+
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
+use crate::document;
 use crate::entry::Entry;
 use crate::memories::{Memories, Texts};
 
@@ -29,18 +32,19 @@ impl Memories {
     /// What a prompt has of them now.
     pub fn tell(&self) -> Told {
         let Texts {
+            person,
             long_term: text,
             days,
             gone,
         } = self.texts();
         let mut marked = Vec::new();
         let mut lines = Vec::new();
-        for line in text.lines() {
-            match Entry::read(line) {
+        for piece in document::pieces(&person).chain(document::pieces(&text)) {
+            match piece.entry() {
                 Some(entry) if gone.contains(&entry.id) => {}
-                Some(entry) if entry.is_tainted => marked.push(entry),
-                Some(entry) => lines.push(shown(&entry)),
-                None => lines.push(line.trim_end().to_owned()),
+                Some(entry) if entry.is_tainted => marked.push(entry.clone()),
+                Some(entry) => lines.push(shown(entry)),
+                None => lines.push(piece.raw.trim_end().to_owned()),
             }
         }
         let says = |line: &String| !line.trim().is_empty() && !line.starts_with('#');
@@ -71,18 +75,21 @@ impl Memories {
 }
 
 impl Memories {
-    /// The text of the long-term memory as its file has it, and the notes of the present day and of
-    /// those whose notes are in a prompt, the oldest first.
-    pub fn last_days(&self) -> (String, Vec<(String, String)>) {
+    /// The texts of the person's and of the long-term memory as their files have them, and the notes of
+    /// the present day and of those whose notes are in a prompt, the oldest first.
+    pub fn last_days(&self) -> ([String; 2], Vec<(String, String)>) {
         let Texts {
-            long_term: text,
+            person,
+            long_term,
             days,
             gone,
         } = self.texts();
-        let lines = text.split_inclusive('\n');
-        let is_left = |line: &&str| {
-            let entry = Entry::read(line.trim_end());
-            entry.is_none_or(|entry| !gone.contains(&entry.id))
+        let left = |text: &Arc<str>| {
+            let left = document::pieces(text).filter(|piece| {
+                let entry = piece.entry();
+                entry.is_none_or(|entry| !gone.contains(&entry.id))
+            });
+            left.map(|piece| piece.raw).collect()
         };
         let first = self.first_day();
         let days = days.into_iter().filter(|(day, _)| *day >= first);
@@ -90,7 +97,7 @@ impl Memories {
             let lines: Vec<_> = entries.iter().map(|entry| entry.text.as_str()).collect();
             (day.to_string(), lines.join("\n"))
         });
-        (lines.filter(is_left).collect(), days.collect())
+        ([left(&person), left(&long_term)], days.collect())
     }
 
     /// The first day whose notes are in a prompt.

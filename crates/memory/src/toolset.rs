@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::document::Section;
 use crate::entry::MemoryId;
-use crate::memories::{Kept, Memories, Memory, Origin};
+use crate::memories::Memories;
+use crate::memory::{Kept, Memory, Origin, Source};
 
 /// Keeps a fact.
 pub const REMEMBER: &str = "remember";
@@ -197,6 +198,7 @@ fn preview(memories: &Memories, call: &ToolCall) -> Previewed {
             "there is no memory of this id; recall finds them",
         ));
     };
+    not_persons(&memory).map_err(Outcome::failed)?;
     Ok(Preview {
         foreseen: Some(json!(memory.entry.line())),
         text: Some(visible(&memory.entry.line()).into_owned()),
@@ -234,17 +236,32 @@ fn keep(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<O
 }
 
 fn recall(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {
-    let query = Query::deserialize(&call.args).map_err(|error| misfit(&error))?;
-    let found = memories.recall(&query.query, query.limit());
     // The gate has decided by what was there when the call was examined.
     let outside = context.facts.as_ref().and_then(|facts| facts.outside);
+    recalled(memories, &call.args, outside)
+}
+
+fn recalled(
+    memories: &Memories,
+    args: &Value,
+    outside: Option<OutsideText>,
+) -> Result<Outcome, String> {
+    let query = Query::deserialize(args).map_err(|error| misfit(&error))?;
+    let found = memories.recall(&query.query, query.limit());
     if outside.is_none() && found.iter().any(|(memory, _)| memory.entry.is_tainted) {
         return Err("the memories have just changed; recall again".to_owned());
     }
-    if found.is_empty() {
-        return Ok(Outcome::done("nothing is remembered of this").with_data(json!({"hits": []})));
+    let mut lines: Vec<_> = found.iter().map(|(memory, _)| shown(memory)).collect();
+    let unread = memories.unread();
+    if !unread.is_empty() {
+        let why = unread.join("; ");
+        if found.is_empty() {
+            return Err(format!("nothing was found, but not all can be read: {why}"));
+        }
+        lines.push(format!("There may be more: {why}."));
+    } else if found.is_empty() {
+        lines.push("nothing is remembered of this".to_owned());
     }
-    let lines: Vec<_> = found.iter().map(|(memory, _)| shown(memory)).collect();
     let hits = found.iter().map(|(memory, score)| {
         let id = &memory.entry.id;
         json!({"id": id, "score": score, "source": memory.source.to_string()})
@@ -257,8 +274,10 @@ fn forget(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result
     let Gone { id } = Gone::deserialize(&call.args).map_err(|error| misfit(&error))?;
     let id = MemoryId::read(id.trim())
         .ok_or_else(|| format!("{id:?} is no id of a memory; recall shows them"))?;
+    let found = memories.get(&id);
+    found.as_ref().map_or(Ok(()), not_persons)?;
     // A person decided about what they saw.
-    let line = memories.get(&id).map(|memory| memory.entry.line());
+    let line = found.map(|memory| memory.entry.line());
     if let (Some(seen), Some(line)) = (&context.approved, line)
         && *seen != json!(line)
     {
@@ -268,6 +287,18 @@ fn forget(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result
     }
     let memory = memories.forget(&id)?;
     Ok(forgotten(&id, Some(&memory)))
+}
+
+/// An agent changes nothing of the person's own file.
+fn not_persons(memory: &Memory) -> Result<(), String> {
+    match memory.source {
+        Source::Person(_) => Err(format!(
+            "{} is in the person's own file for all folders, and only they delete it: samovar memory \
+             forget {0}",
+            memory.entry.id
+        )),
+        Source::LongTerm(_) | Source::Day(_) => Ok(()),
+    }
 }
 
 fn forgotten(id: &MemoryId, memory: Option<&Memory>) -> Outcome {
@@ -298,7 +329,7 @@ mod tests {
     use samovar_core::{Clock, Millis};
 
     use super::*;
-    use crate::memories::Settings;
+    use crate::memory::Settings;
 
     struct Still;
 
@@ -308,17 +339,45 @@ mod tests {
         }
     }
 
+    fn opened(dir: &tempfile::TempDir) -> Arc<Memories> {
+        let settings = Settings {
+            long_term: dir.path().join("MEMORY.md"),
+            person: None,
+            daily: dir.path().join("memory"),
+            window_days: 3,
+            zone: TimeZone::UTC,
+            remarks: Vec::new(),
+        };
+        Arc::new(Memories::open(settings, Arc::new(Still)))
+    }
+
+    // proves MD-13
+    #[test]
+    fn a_recall_says_what_it_could_not_read() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let memories = opened(&dir);
+        let recalled = || super::recalled(&memories, &json!({"query": "tea"}), None);
+        assert_eq!(recalled().unwrap().text, "nothing is remembered of this");
+        std::fs::write(dir.path().join("MEMORY.md"), b"- caf\xe9\n").unwrap();
+        let why = recalled().unwrap_err();
+        assert!(
+            why.contains("not all can be read") && why.contains("it is not UTF-8"),
+            "{why}"
+        );
+        std::fs::create_dir(dir.path().join("memory")).unwrap();
+        std::fs::write(dir.path().join("memory/1970-01-01.md"), "- Drank tea.\n").unwrap();
+        let found = recalled().unwrap().text;
+        assert!(
+            found.contains("Drank tea.") && found.contains("There may be more: "),
+            "{found}"
+        );
+    }
+
     // proves MD-7
     #[test]
     fn the_tools_take_at_most_1200_bytes_of_a_request() {
         let dir = tempfile::TempDir::new().unwrap();
-        let settings = Settings {
-            long_term: dir.path().join("MEMORY.md"),
-            daily: dir.path().join("memory"),
-            window_days: 3,
-            zone: TimeZone::UTC,
-        };
-        let tools = tools(Arc::new(Memories::open(settings, Arc::new(Still))));
+        let tools = tools(opened(&dir));
         let specs = tools.specs().into_iter();
         let shown = specs.map(|spec| {
             json!({"type": "function", "function": {

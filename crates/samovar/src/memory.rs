@@ -59,7 +59,9 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
         Memory::Path { common } => {
             let asked = async |client: &Client| client.get::<RememberedList>("/api/memory").await;
             let list = look(&common, asked).await?;
-            let places = [list.long_term_path, list.daily_dir].map(|path| json!({ "path": path }));
+            let places = [list.long_term_path, list.daily_dir].into_iter();
+            let places = places.chain(list.person_path);
+            let places: Vec<_> = places.map(|path| json!({ "path": path })).collect();
             output::list(common.machine.format(), "path", &places, |places| {
                 let lines = places.iter().filter_map(|it| it["path"].as_str());
                 lines.collect::<Vec<_>>().join("\n") + "\n"
@@ -79,8 +81,16 @@ async fn search(query: String, common: &Common) -> Result<(), Failure> {
     };
     let found = look(common, asked).await?;
     let format = common.machine.format();
-    if found.is_empty() && format == Format::Text {
-        say(text::none_found());
+    if found.is_empty() {
+        // Of a file that cannot be read nothing is found.
+        let asked = async |client: &Client| client.get::<RememberedList>("/api/memory").await;
+        let problems = look(common, asked).await?.problems;
+        for why in problems {
+            say(&visible(&why));
+        }
+        if format == Format::Text {
+            say(text::none_found());
+        }
     }
     output::list(format, "memory", &found, |found| {
         let rows = found.iter().map(|found| {

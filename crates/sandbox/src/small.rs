@@ -160,6 +160,15 @@ impl SmallFiles {
         Ok(nanoseconds(&stat))
     }
 
+    /// Whether the mode of the file `name` lets no user write it.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn is_read_only(&self, name: &str) -> io::Result<bool> {
+        let mode = Mode::from_raw_mode(sys::stat_in(&self.dir, name)?.st_mode);
+        Ok(!mode.intersects(Mode::WUSR | Mode::WGRP | Mode::WOTH))
+    }
+
     /// Gives the file `name` the current time.
     ///
     /// # Errors

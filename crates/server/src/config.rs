@@ -160,8 +160,8 @@ pub struct MemoryConfig {
     pub daily: Option<PathBuf>,
     /// The past days whose notes are in a prompt.
     pub window_days: u16,
-    /// The time zone that days are of.
-    pub zone: TimeZone,
+    /// The time zone that days are of; `None` for the system's.
+    pub zone: Option<TimeZone>,
 }
 
 /// How commands run.
@@ -258,7 +258,7 @@ impl Config {
                 long_term: set.memory.long_term_path.clone(),
                 daily: set.memory.daily_dir.clone(),
                 window_days: set.memory.daily_window_days,
-                zone: TimeZone::system(),
+                zone: None,
             }),
             undo: UndoBounds {
                 max_bytes: u64::from(set.tools.undo_mib) << 20,

@@ -274,7 +274,8 @@ fn furnish(
     let (telling, memories) = (guide.clone(), guide.memories.clone());
     config.settings.guide = samovar_engine::Guide::new(move |audience| telling.tell(audience));
     let toolbox = toolbox(config, workspace.clone(), shared.api.tools.client())?;
-    let toolbox = toolbox.with_changes(WithMemories::new(workspace.changes(), memories.clone()));
+    let changes = WithMemories::new(workspace.changes(), memories.clone(), &shared.api);
+    let toolbox = toolbox.with_changes(changes);
     let of_guide = [samovar_memory::tools(memories), read_skill(guide.clone())];
     for own in of_guide.iter().chain([&shared.chatting.tools()]) {
         toolbox.add_built_in(own).map_err(OpenError::Tools)?;

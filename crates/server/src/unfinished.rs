@@ -1,7 +1,7 @@
 //! Undos that a stop of the server cut after the first file: the next start finishes them, or says that
 //! they are not finished.
 
-use samovar_core::{Action, Code};
+use samovar_core::{Action, Code, Command, Sender};
 use samovar_engine::Engine;
 use samovar_tools::{UndoStore, Workspace};
 
@@ -20,7 +20,20 @@ pub(crate) async fn finish(engine: &Engine, workspace: &Workspace) {
         let done = loop {
             let turn = Some(one.turn.clone());
             let action = Action::UndoWithFiles { turn };
-            let done = engine.act(&one.session, action).await;
+            let by = if one.is_guests {
+                Sender::Token {
+                    name: "".into(),
+                    is_owner: false,
+                }
+            } else {
+                Sender::Embedder
+            };
+            let command = Command {
+                by,
+                session: one.session.clone(),
+                action,
+            };
+            let done = engine.submit(command).await;
             let is_late = matches!(&done, Err(error) if error.code == Code::StoreFull);
             if !is_late || attempts.next().is_none() {
                 break done;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use samovar_core::error::Code;
 use samovar_core::file_changes::{ClosedCall, RestoredFile, TakenBack};
-use samovar_core::{CallId, Error, FileChanges, Future, SessionId, Status, TurnId};
+use samovar_core::{CallId, Error, FileChanges, Future, Sender, SessionId, Status, TurnId};
 use samovar_locale as locale;
 use samovar_sandbox::JailPath;
 use serde_json::{Value, json};
@@ -89,12 +89,14 @@ impl Workspace {
 impl FileChanges for Changes {
     fn take_back<'a>(
         &'a self,
+        by: &'a Sender,
         session: &'a SessionId,
         turns: &'a [TurnId],
         calls: Vec<ClosedCall>,
     ) -> Future<'a, Result<TakenBack, Error>> {
         let (workspace, session, turns) = (self.0.clone(), session.clone(), turns.to_vec());
-        let work = move || take_back(&workspace, &session, &turns, &calls);
+        let is_guests = by.is_guest();
+        let work = move || take_back(&workspace, is_guests, &session, &turns, &calls);
         Box::pin(async move {
             let done = on_thread(work).await.await;
             done.unwrap_or_else(|error| Err(internal(&error)))
@@ -140,6 +142,7 @@ impl Changes {
 
 fn take_back(
     workspace: &Workspace,
+    is_guests: bool,
     session: &SessionId,
     turns: &[TurnId],
     calls: &[ClosedCall],
@@ -155,7 +158,7 @@ fn take_back(
     let plans = plan(workspace, undo, &changes, calls)?;
     let turn = turns.first().filter(|_| !plans.is_empty());
     let begin = || {
-        let noted = turn.map_or(Ok(()), |turn| undo.begin(session, turn));
+        let noted = turn.map_or(Ok(()), |turn| undo.begin(is_guests, session, turn));
         noted.map_err(|error| internal(&error))
     };
     let files = restore_all(workspace, undo, plans, begin)?;

@@ -103,6 +103,9 @@ pub struct UnfinishedUndo {
     pub session: SessionId,
     /// The turn.
     pub turn: TurnId,
+    /// Whether the holder of another token than the owner's asked for it.
+    #[serde(default)]
+    pub is_guests: bool,
 }
 
 impl UndoStore {
@@ -134,18 +137,27 @@ impl UndoStore {
     }
 
     /// Notes that the files of a turn are being restored.
-    pub(crate) fn begin(&self, session: &SessionId, turn: &TurnId) -> io::Result<()> {
-        self.note(session, Some(turn))
+    pub(crate) fn begin(
+        &self,
+        is_guests: bool,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> io::Result<()> {
+        let turn = turn.clone();
+        self.note(
+            session,
+            Some(UnfinishedUndo {
+                session: session.clone(),
+                turn,
+                is_guests,
+            }),
+        )
     }
 
-    fn note(&self, session: &SessionId, turn: Option<&TurnId>) -> io::Result<()> {
+    fn note(&self, session: &SessionId, this: Option<UnfinishedUndo>) -> io::Result<()> {
         let _lock = self.unfinished.lock();
         let before = self.unfinished()?;
         let others = before.iter().filter(|undo| undo.session != *session);
-        let this = turn.map(|turn| UnfinishedUndo {
-            session: session.clone(),
-            turn: turn.clone(),
-        });
         let after: Vec<_> = others.cloned().chain(this).collect();
         if after == before {
             return Ok(());

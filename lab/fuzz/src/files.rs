@@ -10,6 +10,7 @@ use samovar_core::{
     Toolset, TurnId,
 };
 use samovar_egress::Client;
+use samovar_memory::{Entry, entries, replaced, without};
 use samovar_sandbox::{Jail, JailPath, Protected};
 use samovar_tools::{Resources, Workspace, catalog as built_in};
 use serde_json::json;
@@ -65,6 +66,51 @@ fn is_inside(path: &JailPath) {
         "{path}"
     );
     assert!(!path.is_beyond() && !path.to_string().contains('\0'));
+}
+
+/// A file with memories, as a person leaves it: one that goes leaves all others, and so does one that
+/// changes.
+pub(crate) fn memory_file(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else {
+        return;
+    };
+    let all = |text: &str| -> Vec<Entry> {
+        let entries = entries(text).into_iter();
+        entries.map(|(_, entry)| entry).collect()
+    };
+    let before = all(text);
+    let mut kept: Vec<_> = before.iter().filter(|entry| entry.date.is_some()).collect();
+    let count = kept.len();
+    kept.sort_by(|one, other| one.id.cmp(&other.id));
+    kept.dedup_by(|one, other| one.id == other.id);
+    assert_eq!(kept.len(), count, "an id that a line has names one memory");
+    // A comment inside a text becomes one when a person copies its line.
+    if before.iter().any(|entry| entry.text.contains("<!--")) {
+        return;
+    }
+    for entry in before.iter().take(16) {
+        let left = all(&without(text, |other| other.id == entry.id));
+        let others = before.iter().filter(|other| other.id != entry.id);
+        assert!(
+            left.iter()
+                .map(|entry| &entry.id)
+                .eq(others.map(|other| &other.id))
+        );
+        let new = Entry {
+            text: "new words".to_owned(),
+            ..entry.clone()
+        };
+        let after = all(&replaced(text, &entry.id, &new));
+        assert_eq!(after.len(), before.len());
+        for (before, after) in before.iter().zip(&after) {
+            let text = if before.id == entry.id {
+                &new.text
+            } else {
+                &before.text
+            };
+            assert_eq!(*text, after.text);
+        }
+    }
 }
 
 /// The definition of an agent: the prompt is what stands after the front matter, and a definition

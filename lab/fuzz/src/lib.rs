@@ -35,6 +35,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("foreign_keys", secrets::foreign_keys),
     ("jail_path", files::jail_path),
     ("journal_row", stores::journal_row),
+    ("memory_file", files::memory_file),
     ("origin", network::origin),
     ("own_keys", secrets::own_keys),
     ("relay_envelope", wire::relay_envelope),

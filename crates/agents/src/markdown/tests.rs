@@ -13,6 +13,7 @@ maxSteps: 20
 enabled: false
 pageIds: [home]
 skills: [deploy]
+memory: true
 workspaceId: w1
 approval: read-only
 ---
@@ -46,6 +47,7 @@ fn a_file_says_everything_that_a_definition_has() {
         workspace_id: Some("w1".to_owned()),
         page_ids: words(&["home"]),
         skills: Some(words(&["deploy"])),
+        memory: true,
     };
     // The display name needs quotes in YAML, because of its colon.
     let full = FULL.replace("The \"tester\": careful", "'The \"tester\": careful'");

@@ -44,7 +44,8 @@ fn every_key_of_the_types_can_be_set_and_says_whether_it_opens_anything() {
 #[test]
 fn a_key_that_holds_a_secret_or_an_address_opens_something() {
     for key in Desk::new().sources.keys().iter() {
-        let is_delicate = key.is_secret || matches!(key.kind, Kind::Folder | Kind::Address);
+        let is_delicate =
+            key.is_secret || matches!(key.kind, Kind::Folder | Kind::File | Kind::Address);
         assert!(key.widens || !is_delicate, "{}", key.name);
     }
 }
@@ -108,7 +109,7 @@ fn tries(key: &Key) -> Vec<Value> {
             tries.extend(words.iter().map(|word| json!(word)));
             tries.push(json!("bogus"));
         }
-        Kind::Folder | Kind::Switch => tries.push(json!("")),
+        Kind::Folder | Kind::File | Kind::Switch => tries.push(json!("")),
         Kind::List { count, min, max } => {
             let text = |long: u64| "ф".repeat(usize::try_from(long).unwrap());
             let list = |length: u64| json!(vec![text(*max); usize::try_from(length).unwrap()]);

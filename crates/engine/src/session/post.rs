@@ -8,7 +8,7 @@ use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
     Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, Event, FinishReason, Kind,
-    Limits, Message, Model, Reminders, Role, Seq, SessionChange, TurnId,
+    Limits, Message, Model, Reminders, Role, Sender, Seq, SessionChange, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
@@ -61,6 +61,9 @@ impl OpenSession {
     }
 }
 
+/// Turns that are taken back, and who does that.
+type TakenBack<'a> = (&'a [TurnId], &'a Sender);
+
 impl Mailbox {
     /// Keeps a message and its turn with one commit, then lets the turn run or wait (AS-10, AS-11).
     /// One that was kept before joins its turn.
@@ -74,25 +77,26 @@ impl Mailbox {
             open.session.taint.hear(post.text.as_str());
         }
         let Some(id) = post.message.clone() else {
-            return self.accept(post, Vec::new()).await;
+            return self.accept(post, None).await;
         };
         if let Some(again) = self.known(&id, &Content::of_post(&post)).await? {
             return Ok(again);
         }
-        let accepted = self.accept(post, Vec::new()).await;
+        let accepted = self.accept(post, None).await;
         if accepted.is_err() {
             self.parts.projector.claims().give_back(&id, &self.id);
         }
         accepted
     }
 
-    /// Keeps a message with what it takes back.
+    /// Keeps a message with what it takes back: turns, by a sender, whose memories go first.
     pub(super) async fn accept(
         &mut self,
         post: Post,
-        undone: Vec<Draft>,
+        undone: Option<(Vec<Draft>, TakenBack<'_>)>,
     ) -> Result<Accepted, Error> {
-        let is_anew = !undone.is_empty();
+        let (undone, gone) = undone.unzip();
+        let is_anew = undone.is_some();
         let missing = self.missing();
         let max_queue = self.parts.settings.max_queue;
         let open = self.open.as_mut().filter(|open| open.closing.is_empty());
@@ -106,6 +110,9 @@ impl Mailbox {
         let turn = TurnId::fresh(self.parts.ids.as_ref());
         // They are removed again unless their message is kept.
         let naming = self.parts.keep_images(&model, &post.images).await?;
+        if let Some((turns, by)) = gone {
+            self.parts.toolbox.changes().unremember(by, turns).await?;
+        }
         let message = Arc::new(
             self.parts
                 .user_message(post.message, post.text, &post.images),
@@ -118,7 +125,8 @@ impl Mailbox {
         };
         let draft = |kind, author| Draft::new(Some(turn.clone()), author, kind);
         let said = draft(finished, Author::User);
-        let drafts = undone.into_iter().chain(open.routed(&model)).chain([said]);
+        let undone = undone.into_iter().flatten();
+        let drafts = undone.chain(open.routed(&model)).chain([said]);
         let mut drafts: Vec<_> = drafts.collect();
         let bounded = open.bounded(bounds);
         let begun = if open.is_free() {

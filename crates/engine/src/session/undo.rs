@@ -7,7 +7,8 @@ use samovar_core::command::{Post, UndoneFiles};
 use samovar_core::file_changes::ClosedCall;
 use samovar_core::history::{LastTurn, MessageQuery, Speakers};
 use samovar_core::{
-    Accepted, Author, CallId, Closer, Code, Effect, Error, Event, Kind, Part, Role, Status, TurnId,
+    Accepted, Author, CallId, Closer, Code, Effect, Error, Event, Kind, Part, Role, Sender, Status,
+    TurnId,
 };
 use samovar_locale as locale;
 
@@ -53,9 +54,9 @@ impl Mailbox {
     /// Takes the last turn out of the conversation: what the model is shown next, what readers of the
     /// history see, and what is remembered of its message's id.
     ///
-    /// Files come first: a stop of the server in between leaves a turn that can be taken back again,
-    /// which finds its files as they shall be.
-    pub(super) async fn undo(&mut self, reach: Reach) -> Result<Accepted, Error> {
+    /// Files come first, then memories: a stop of the server in between leaves a turn that can be taken
+    /// back again, which finds its files as they shall be.
+    pub(super) async fn undo(&mut self, reach: Reach, by: &Sender) -> Result<Accepted, Error> {
         let last = self.last_turn(None).await?;
         let mut turns = vec![last.turn.clone()];
         turns.extend(last.below.iter().cloned());
@@ -65,24 +66,24 @@ impl Mailbox {
                 let why = locale::undo::other_turn(&other, &self.id);
                 return Err(Error::new(Code::UnknownTurn, why));
             }
-            Reach::Files { only: _ } => Some(self.take_files_back(&last, &turns).await?),
+            Reach::Files { only: _ } => Some(self.take_files_back(by, &last, &turns).await?),
         };
         let has_restored = files
             .as_ref()
             .is_some_and(|files| !files.restored.is_empty());
+        let incomplete = |refused: Error| {
+            if has_restored {
+                let why = locale::undo::turn_not_saved(&refused.message);
+                return Error::new(Code::UndoIncomplete, why);
+            }
+            refused
+        };
+        let changes = self.parts.toolbox.changes();
+        changes.unremember(by, &turns).await.map_err(incomplete)?;
         let missing = self.missing();
         let open = self.open.as_mut().ok_or(missing)?;
-        let kept = open
-            .keep(vec![undone(&last)], None)
-            .await
-            .map_err(|broken| {
-                let refused = refusal(broken);
-                if has_restored {
-                    let why = locale::undo::turn_not_saved(&refused.message);
-                    return Error::new(Code::UndoIncomplete, why);
-                }
-                refused
-            })?;
+        let kept = open.keep(vec![undone(&last)], None).await;
+        let kept = kept.map_err(|broken| incomplete(refusal(broken)))?;
         // What was taken back is never shown again, even if nothing can be read in its place.
         let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");
@@ -92,7 +93,6 @@ impl Mailbox {
             open.transcript = transcript;
             open.weigh();
         }
-        let changes = self.parts.toolbox.changes();
         changes.forget(&self.id, &turns).await;
         Ok(Accepted::Undone {
             turn: last.turn,
@@ -108,9 +108,10 @@ impl Mailbox {
 
     /// Takes back the turn of a message and all later ones, and begins a turn with the new message,
     /// with one commit. The effects of their tools remain.
-    pub(super) async fn rewrite(&mut self, post: Post) -> Result<Accepted, Error> {
+    pub(super) async fn rewrite(&mut self, post: Post, by: &Sender) -> Result<Accepted, Error> {
         let id = post.message.as_ref();
         let (mut drafts, mut turns) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
         loop {
             let before = turns.last().cloned();
             let last = self.last_turn(before.as_ref()).await.map_err(|error| {
@@ -120,12 +121,14 @@ impl Mailbox {
                 error
             })?;
             drafts.push(undone(&last));
+            all.push(last.turn.clone());
+            all.extend(last.below);
             turns.push(last.turn);
             if Some(&last.said.id) == id {
                 break;
             }
         }
-        let accepted = self.accept(post, drafts).await?;
+        let accepted = self.accept(post, Some((drafts, (&all, by)))).await?;
         let changes = self.parts.toolbox.changes();
         changes.forget(&self.id, &turns).await;
         Ok(accepted)
@@ -167,12 +170,14 @@ impl Mailbox {
 
     async fn take_files_back(
         &self,
+        by: &Sender,
         last: &LastTurn,
         turns: &[TurnId],
     ) -> Result<UndoneFiles, Error> {
         let calls = self.calls_of(last, turns).await?;
         let changes = self.parts.toolbox.changes();
-        let taken = changes.take_back(&self.id, turns, calls.clone()).await?;
+        let taken = changes.take_back(by, &self.id, turns, calls.clone());
+        let taken = taken.await?;
         let tools = self.parts.toolbox.shelf();
         let remaining = calls
             .into_iter()

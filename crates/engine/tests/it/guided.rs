@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use samovar_core::{
-    Code, Delivery, Effect, Kind, Outcome, PostedContext, Prompt, PromptHashes, ToolReply, TurnId,
+    Agent, Code, Command, Delivery, Effect, Kind, Outcome, PostedContext, Prompt, PromptHashes,
+    Sender, ToolReply, TurnId,
 };
 use samovar_doubles::{ScriptedModel, TestTool, World, call, say};
 use samovar_engine::{
@@ -14,7 +15,7 @@ use samovar_engine::{
 use serde_json::json;
 
 use crate::children::{agent, delegate, world};
-use crate::rig::{Rig, session, settings, texts_of, turn_of, well};
+use crate::rig::{Rig, named, opening, said, session, settings, texts_of, turn_of, well};
 use crate::words::{layers, said_in, tools};
 
 /// A guide that tells each agent who it takes it for.
@@ -75,6 +76,55 @@ async fn only_an_agent_that_talks_to_the_person_is_told_of_them_and_one_with_ski
         let prompt = rig.world.model.prompts().pop().unwrap();
         let has_user = layers(&prompt).iter().any(|(name, _)| *name == "user");
         assert_eq!(has_user, is_told);
+    }
+}
+
+// proves MD-11
+#[tokio::test]
+async fn a_called_agent_has_the_memory_only_where_its_definition_says_so() {
+    let world = world(|who, said, results| match (who, said, results) {
+        ("master", name, 0) => call("subAgent", delegate(name, "look")),
+        _ => say("fine"),
+    });
+    let mut settings = settings();
+    settings.guide = Guide::new(|audience| Guidance {
+        memory: audience.has_memory.then(|| "Likes tea.".to_owned()),
+        ..Guidance::default()
+    });
+    let recall = TestTool::new("recall", |_, _| std::future::pending());
+    let one = agent("forgetful", &["recall"], &[]);
+    let other = Agent {
+        memory: true,
+        ..agent("mindful", &["recall"], &[])
+    };
+    let rig = Rig::delegating(world, [recall], [one, other], settings).await;
+    let by = |by: Sender, session, action| {
+        rig.engine.submit(Command {
+            by,
+            session,
+            action,
+        })
+    };
+    // Whether an agent has it that is called in a session that the owner began, and in another.
+    let mut seen = 0;
+    for (sender, expected) in [
+        (Sender::CommandLine, [false, true]),
+        (Sender::Embedder, [false; 2]),
+    ] {
+        let session = named(sender.name().split(' ').next().unwrap());
+        by(sender.clone(), session.clone(), opening())
+            .await
+            .unwrap();
+        for (name, has_memory) in ["forgetful", "mindful"].into_iter().zip(expected) {
+            let post = said(name, Delivery::Queue);
+            by(sender.clone(), session.clone(), post).await.unwrap();
+            rig.world.model.seen(seen + 3).await;
+            let prompt = &rig.world.model.prompts()[seen + 1];
+            let is_told = layers(prompt).iter().any(|(layer, _)| *layer == "memory");
+            let offered = tools(prompt).contains(&"recall".to_owned());
+            assert_eq!((is_told, offered), (has_memory, has_memory), "{name}");
+            seen += 3;
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use std::path::PathBuf;
+
+use jiff::tz::TimeZone;
 use samovar_core::Millis;
 use tempfile::TempDir;
 
@@ -40,9 +43,11 @@ impl Place {
     fn open_in(&self, zone: TimeZone) -> Memories {
         let settings = Settings {
             long_term: self.file("MEMORY.md"),
+            person: Some(self.file("own/MEMORY.md")),
             daily: self.file("memory"),
             window_days: 3,
             zone,
+            remarks: Vec::new(),
         };
         Memories::open(settings, self.clock.clone())
     }
@@ -84,8 +89,8 @@ fn a_fact_is_written_once_however_often_its_call_is_made() {
         .unwrap();
     assert!(again.was_there && again.id == origin("a").id);
     let id = origin("a").id;
-    let expected =
-        format!("# Memory\n\n## Preferences\n\n- Likes tea. <!-- {id} 2026-11-29 turn=t1 -->\n");
+    let line = format!("- Likes tea. <!-- {id} 2026-11-29 turn=t1 text=696de719b1 -->");
+    let expected = format!("# Memory\n\n## Preferences\n\n{line}\n");
     assert_eq!(place.text("MEMORY.md"), expected);
 }
 
@@ -285,6 +290,40 @@ fn a_file_that_cannot_be_used_is_told_of_and_left_alone() {
 
 // proves MD-9
 #[test]
+fn what_cannot_be_read_is_said_and_what_a_person_closed_is_not_written() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let memories = place.open();
+    fs::write(place.file("MEMORY.md"), "\u{feff}- Likes tea.\n").unwrap();
+    assert_eq!(facts(&memories), ["Likes tea."]);
+    memories
+        .remember("Likes milk.", Section::Facts, origin("a"))
+        .unwrap();
+    let text = place.text("MEMORY.md");
+    assert!(text.starts_with("\u{feff}- Likes tea.\n"), "{text}");
+    assert_eq!(facts(&memories).len(), 2);
+
+    let closed =
+        |mode| fs::set_permissions(place.file("MEMORY.md"), fs::Permissions::from_mode(mode));
+    closed(0o444).unwrap();
+    let refused = memories.remember("Likes coffee.", Section::Facts, origin("b"));
+    assert!(refused.unwrap_err().ends_with("it is read-only"));
+    assert!(memories.forget(&origin("a").id).is_err());
+    assert_eq!((place.text("MEMORY.md"), facts(&memories).len()), (text, 2));
+    assert_eq!(memories.unread(), [""; 0]);
+    closed(0o600).unwrap();
+    memories.forget(&origin("a").id).unwrap();
+
+    fs::write(place.file("MEMORY.md"), b"- caf\xe9\n").unwrap();
+    assert_eq!(memories.unread().len(), 1);
+    fs::remove_dir_all(place.file("memory")).unwrap();
+    fs::write(place.file("memory"), "no folder").unwrap();
+    assert_eq!(memories.unread().len(), 2);
+    assert_eq!(memories.problems().len(), 3, "{:?}", memories.problems());
+}
+
+// proves MD-9
+#[test]
 fn two_writers_lose_no_line_and_keep_what_is_saved_between() {
     let place = Place::new();
     let memories = [Arc::new(place.open()), Arc::new(place.open())];
@@ -344,6 +383,97 @@ fn a_turn_that_is_taken_back_takes_its_memories_with_it() {
         ..origin("c")
     };
     memories.note("Drank milk.", other).unwrap();
-    assert_eq!(memories.forget_turn(&TurnId::new("t1").unwrap()), Ok(2));
+    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()]);
+    assert_eq!(gone.unwrap(), [origin("a").id, origin("b").id]);
     assert_eq!(facts(&memories), ["Drank milk."]);
+}
+
+// proves FC-10, MD-9
+#[test]
+fn the_persons_own_file_is_read_by_every_store_and_written_by_the_person_alone() {
+    let (place, other) = (Place::new(), Place::new());
+    fs::create_dir(place.file("own")).unwrap();
+    let own =
+        "# Me\n\n## Preferences\n\n- Answers in British English. <!-- maaaaaaaaaa 2026-11-29 -->\n";
+    fs::write(place.file("own/MEMORY.md"), own).unwrap();
+    let settings = Settings {
+        person: Some(place.file("own/MEMORY.md")),
+        ..other.open().settings().clone()
+    };
+    let stores = [place.open(), Memories::open(settings, place.clock.clone())];
+    let id = MemoryId::read("maaaaaaaaaa").unwrap();
+    for store in &stores {
+        let told = store.tell().long_term.unwrap();
+        assert!(
+            told.contains("- Answers in British English. [maaaaaaaaaa]"),
+            "{told}"
+        );
+        let found = &store.recall("british", 1)[0].0;
+        assert_eq!(found.source, Source::Person(Some(Section::Preferences)));
+        // It is not said once more in the folder's.
+        let again = store.remember("answers in british english", Section::Facts, origin("a"));
+        assert_eq!(
+            again.unwrap(),
+            Kept {
+                id: id.clone(),
+                was_there: true
+            }
+        );
+        store
+            .remember("Likes tea.", Section::Facts, origin("b"))
+            .unwrap();
+    }
+    assert_eq!(place.text("own/MEMORY.md"), own);
+    stores[0].edit(&id, "Answers in Ukrainian.").unwrap();
+    assert!(
+        stores[1]
+            .tell()
+            .long_term
+            .unwrap()
+            .contains("- Answers in Ukrainian. [")
+    );
+    stores[1].forget(&id).unwrap();
+    for store in &stores {
+        assert_eq!(facts(store), ["Likes tea."]);
+    }
+    assert_eq!(place.text("own/MEMORY.md"), "# Me\n\n## Preferences\n\n");
+
+    // A line that the person moved there is no longer of its turn.
+    let text = place.text("MEMORY.md");
+    fs::write(place.file("own/MEMORY.md"), &text).unwrap();
+    fs::remove_file(place.file("MEMORY.md")).unwrap();
+    let gone = stores[0].forget_turns(&[TurnId::new("t1").unwrap()]);
+    assert_eq!((gone.unwrap(), place.text("own/MEMORY.md")), (vec![], text));
+}
+
+// proves MD-13
+#[test]
+fn a_turn_that_is_taken_back_leaves_what_a_person_has_corrected_since() {
+    let place = Place::new();
+    let memories = place.open();
+    for call in ["a", "b", "c"] {
+        let text = format!("Fact {call}.");
+        memories
+            .remember(&text, Section::Facts, origin(call))
+            .unwrap();
+    }
+    memories.edit(&origin("a").id, "Corrected a.").unwrap();
+    let text = place.text("MEMORY.md").replace("Fact b.", "By hand b.");
+    fs::write(place.file("MEMORY.md"), text).unwrap();
+    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()]);
+    assert_eq!(gone.unwrap(), [origin("c").id]);
+    assert_eq!(facts(&memories), ["Corrected a.", "By hand b."]);
+    let a = memories.get(&origin("a").id).unwrap().entry;
+    assert_eq!(a.turn, TurnId::new("t1").ok());
+
+    // A file that cannot be written keeps its line, which is used nowhere.
+    memories
+        .remember("Fact d.", Section::Facts, origin("d"))
+        .unwrap();
+    let text = place.text("MEMORY.md") + &"- another line\n".repeat(80_000);
+    fs::write(place.file("MEMORY.md"), text).unwrap();
+    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()]);
+    assert_eq!(gone.unwrap(), [origin("d").id]);
+    assert!(place.text("MEMORY.md").contains("Fact d."));
+    assert_eq!(memories.recall("fact d", 5), []);
 }

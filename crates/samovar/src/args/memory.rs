@@ -1,6 +1,7 @@
 //! What can be typed of what agents remember.
 
 use clap::Subcommand;
+use clap::builder::NonEmptyStringValueParser;
 use samovar_locale::help;
 
 use super::Common;
@@ -22,14 +23,14 @@ pub(crate) enum Memory {
     },
     #[command(about = help::memory_show())]
     Show {
-        #[arg(help = help::memory_id())]
+        #[arg(help = help::memory_id(), value_parser = NonEmptyStringValueParser::new())]
         id: String,
         #[command(flatten)]
         common: Common,
     },
     #[command(about = help::memory_edit())]
     Edit {
-        #[arg(help = help::memory_id())]
+        #[arg(help = help::memory_id(), value_parser = NonEmptyStringValueParser::new())]
         id: String,
         #[arg(help = help::memory_text())]
         text: String,
@@ -38,7 +39,7 @@ pub(crate) enum Memory {
     },
     #[command(about = help::memory_forget(), alias = "rm")]
     Forget {
-        #[arg(help = help::memory_id())]
+        #[arg(help = help::memory_id(), value_parser = NonEmptyStringValueParser::new())]
         id: String,
         #[command(flatten)]
         common: Common,

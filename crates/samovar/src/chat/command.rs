@@ -273,6 +273,7 @@ async fn cost(talk: &mut Talk) -> Result<(), Failure> {
 /// Lists what agents remember.
 async fn memory(talk: &mut Talk) -> Result<(), Failure> {
     let list: RememberedList = talk.get("/api/memory").await?;
+    list.problems.iter().for_each(|why| say(&visible(why)));
     if list.items.is_empty() {
         say(text::memory::none());
     }

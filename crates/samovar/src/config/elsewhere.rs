@@ -48,10 +48,11 @@ pub(super) fn set_up(
     }
     let key = "memory.time_zone";
     if let Some(written) = &resolved.settings.memory.time_zone {
-        config.memory.zone = TimeZone::get(written).map_err(|_| {
+        let zone = TimeZone::get(written).map_err(|_| {
             let right = text::config::expected_time_zone();
             unusable(resolved, key, resolved.origin(key), written, right)
         })?;
+        config.memory.zone = Some(zone);
     }
     for (name, custom) in &resolved.settings.tools.custom {
         config.tools.push(tool(resolved, name, custom)?);

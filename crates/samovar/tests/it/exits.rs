@@ -25,6 +25,8 @@ async fn what_was_typed_wrong_exits_2_before_anything_is_made() {
         (&["run", "go", "--approval", "yolo"], "invalid_params"),
         (&["run", "go", "--max-iterations", "0"], "invalid_params"),
         (&["boil"], "invalid_params"),
+        (&["memory", "show", ""], "invalid_params"),
+        (&["memory", "forget", ""], "invalid_params"),
         (&["serve", "--host", "localhost"], "invalid_params"),
         (&["run", ""], "blank_content"),
         (&["run", " \t\u{3000}\n"], "blank_content"),

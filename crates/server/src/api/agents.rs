@@ -190,5 +190,6 @@ fn draft(params: AgentParams) -> Draft {
         workspace_id: params.workspace_id,
         page_ids: params.page_ids,
         skills: None,
+        memory: false,
     }
 }

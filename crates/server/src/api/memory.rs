@@ -2,6 +2,7 @@
 
 use samovar_core::audit::What;
 use samovar_core::{Code, Error};
+use samovar_engine::memory_left_out;
 use samovar_locale as locale;
 use samovar_memory::{Memories, Memory, MemoryId, Origin, Section};
 use samovar_wire::agent::{
@@ -79,14 +80,16 @@ pub(super) fn routes() -> Vec<Endpoint> {
 
 async fn get_memory(call: Call, _params: NoParams) -> Result<MemoryState, Error> {
     on_memories(&call, |memories| {
-        let (long_term, days) = memories.last_days();
+        let ([person, long_term], days) = memories.last_days();
         let daily = days
             .into_iter()
             .map(|(date, text)| DailyNotes { date, text });
         Ok(MemoryState {
             long_term,
+            person,
             daily: daily.collect(),
             vectors: VectorCount::default(),
+            problems: memories.problems(),
         })
     })
     .await
@@ -137,11 +140,20 @@ async fn search_memory(call: Call, params: SearchMemoryParams) -> Result<Vec<Fou
 async fn list(call: Call, _params: NoParams) -> Result<RememberedList, Error> {
     on_memories(&call, |memories| {
         let settings = memories.settings();
+        let mut problems = memories.problems();
+        let long_term = memories.tell().long_term.unwrap_or_default();
+        if let Some((tokens, most)) = memory_left_out(&long_term) {
+            problems.push(locale::memory::over_budget(tokens, most));
+        }
         Ok(RememberedList {
             items: memories.all().into_iter().map(info).collect(),
             long_term_path: settings.long_term.display().to_string(),
+            person_path: settings
+                .person
+                .as_ref()
+                .map(|path| path.display().to_string()),
             daily_dir: settings.daily.display().to_string(),
-            problems: memories.problems(),
+            problems,
         })
     })
     .await
@@ -149,16 +161,15 @@ async fn list(call: Call, _params: NoParams) -> Result<RememberedList, Error> {
 
 async fn show(call: Call, params: RememberedParams) -> Result<RememberedInfo, Error> {
     let id = read(&params.id)?;
-    let found = on_memories(&call, move |memories| Ok(memories.get(&id))).await?;
-    found.map(info).ok_or_else(|| unknown(&params.id))
+    let found = on_memories(&call, move |memories| known(memories, &id));
+    Ok(info(found.await?))
 }
 
 async fn edit(call: Call, params: EditRememberedParams) -> Result<RememberedInfo, Error> {
     let EditRememberedParams { text } = params;
-    let word = call.segment("id").to_owned();
-    let id = read(&word)?;
+    let id = read(call.segment("id"))?;
     let edited = on_memories(&call, move |memories| {
-        memories.get(&id).ok_or_else(|| unknown(&word))?;
+        known(memories, &id)?;
         memories
             .edit(&id, &text)
             .map_err(|why| refused("text", why))
@@ -171,7 +182,7 @@ async fn edit(call: Call, params: EditRememberedParams) -> Result<RememberedInfo
 async fn forget(call: Call, params: RememberedParams) -> Result<(), Error> {
     let id = read(&params.id)?;
     let gone = on_memories(&call, move |memories| {
-        memories.get(&id).ok_or_else(|| unknown(&params.id))?;
+        known(memories, &id)?;
         memories.forget(&id).map_err(|why| refused("id", why))
     });
     let gone = gone.await?;
@@ -215,6 +226,18 @@ fn read(word: &str) -> Result<MemoryId, Error> {
 fn unknown(word: &str) -> Error {
     let why = locale::memory::unknown(locale::quoted(word));
     Error::new(Code::UnknownMemory, why)
+}
+
+/// The memory of an id.
+fn known(memories: &Memories, id: &MemoryId) -> Result<Memory, Error> {
+    memories.get(id).ok_or_else(|| {
+        let unread = memories.unread();
+        if unread.is_empty() {
+            return unknown(id.as_str());
+        }
+        let why = locale::memory::unknown_unread(id, unread.join("; "));
+        Error::new(Code::UnknownMemory, why)
+    })
 }
 
 fn refused(parameter: &str, why: impl Into<std::borrow::Cow<'static, str>>) -> Error {

@@ -235,6 +235,107 @@ async fn a_turn_that_is_taken_back_takes_what_it_remembered() {
     assert!(file(&app, "MEMORY.md").contains("tea"));
     app.ok("undo", json!({"sessionId": session})).await;
     assert!(!file(&app, "MEMORY.md").contains("tea"));
+    let removed = app.get("/api/audit").await.body;
+    let removed = removed["items"].as_array().unwrap().iter();
+    let removed: Vec<_> = removed
+        .filter(|record| record["event"] == "memory_removed")
+        .collect();
+    assert_eq!(removed.len(), 1);
+    assert_eq!(removed[0]["rule"], "undo");
+
+    // An undo by another token changes nothing of the owner's.
+    push(&app, [remember("The person likes milk."), say("done")]);
+    app.turn(&session, "hello").await;
+    let made = app.request(Method::POST, "/api/tokens");
+    let made = made.json(&json!({"name": "guest", "scope": "use"}));
+    let token = app.answer(made).await.body["token"].clone();
+    let guest = Api::new(&app.address().to_string(), token.as_str().unwrap());
+    guest.ok("undo", json!({"sessionId": session})).await;
+    assert!(file(&app, "MEMORY.md").contains("milk"));
+
+    // A message that is written again takes the memories of its turn away.
+    push(
+        &app,
+        [
+            remember("The person likes coffee."),
+            say("done"),
+            say("done"),
+        ],
+    );
+    app.turn(&session, "hello").await;
+    let messages = app.ok("getMessages", json!({"sessionId": session})).await;
+    let mut asked = messages.as_array().unwrap().iter();
+    let asked = asked.rfind(|message| message["role"] == "user").unwrap();
+    let posted = json!({
+        "id": session, "trigger": "regenerate-message", "messageId": asked["id"],
+        "messages": [{"id": asked["id"], "role": "user", "parts": [{"type": "text", "text": "hello"}]}],
+    });
+    let again = app.request(Method::POST, "/api/chat").json(&posted);
+    let _stream = app.answer(again).await;
+    assert!(file(&app, "MEMORY.md").contains("milk"));
+    assert!(!file(&app, "MEMORY.md").contains("coffee"));
+}
+
+// proves FC-10, MD-9
+#[tokio::test]
+async fn an_agent_is_told_the_persons_own_memory_and_cannot_delete_it() {
+    let own = tempfile::TempDir::new().unwrap();
+    let path = own.path().join("MEMORY.md");
+    fs::write(&path, "- Likes tea. <!-- maaaaaaaaaa 2026-11-29 -->\n").unwrap();
+    let folder = own.path().to_owned();
+    let app = at_level(Approval::Auto).with(move |config| config.guide.own = Some(folder));
+    let forget = call("forget", json!({"id": "maaaaaaaaaa"}));
+    let app = app.start([forget, say("done")]).await;
+    let frames = app.turn(&app.session().await, "hello").await;
+    assert!(system(&app, 0).contains("- Likes tea. [maaaaaaaaaa]"));
+    assert!(
+        results(&frames)[0].contains("only they delete it"),
+        "{:?}",
+        results(&frames)
+    );
+    let listed = app.get("/api/memory").await.body;
+    assert_eq!(listed["personPath"], path.display().to_string());
+    assert_eq!(listed["items"][0]["source"], "person's");
+    let state = app.ok("getMemory", json!({})).await;
+    assert!(
+        state["person"]
+            .as_str()
+            .unwrap()
+            .starts_with("- Likes tea.")
+    );
+    let deleted = app.request(Method::DELETE, "/api/memory/maaaaaaaaaa");
+    assert_eq!(app.answer(deleted.json(&json!({}))).await.status, 200);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+}
+
+// proves MD-8, MD-13
+#[tokio::test]
+async fn a_long_term_memory_that_no_prompt_has_room_for_is_said() {
+    let app = App::start([say("done")]).await;
+    let problems = async || app.get("/api/memory").await.body["problems"].clone();
+    assert_eq!(problems().await, Value::Null);
+    let fact = "- The person likes tea and coffee and milk.\n";
+    fs::write(app.data_dir().join("MEMORY.md"), fact.repeat(2_000)).unwrap();
+    let said = problems().await[0].as_str().unwrap().to_owned();
+    assert!(
+        said.contains("of which a prompt has the first 8000"),
+        "{said}"
+    );
+    fs::write(app.data_dir().join("MEMORY.md"), b"- caf\xe9\n").unwrap();
+    let shown = app.get("/api/memory/maaaaaaaaaa").await;
+    assert_eq!(shown.code(), "unknown_memory");
+    assert!(
+        shown.body.to_string().contains("in what can be read"),
+        "{}",
+        shown.body
+    );
+    let state = app.ok("getMemory", json!({})).await;
+    assert!(
+        state["problems"][0]
+            .as_str()
+            .unwrap()
+            .ends_with("it is not UTF-8 text")
+    );
 }
 
 // proves MD-13

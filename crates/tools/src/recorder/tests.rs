@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use samovar_core::Sender;
 use samovar_core::error::Code;
 use samovar_sandbox::Protected;
 
@@ -109,7 +110,9 @@ async fn what_a_person_changed_after_a_kill_is_not_taken_back_with_the_command()
         recorder.recover_from(&next, &folder, lived_until).unwrap();
         let turns = [turn.clone()];
         let changes = next.changes();
-        let taken = changes.take_back(&session, &turns, Vec::new()).await;
+        let taken = changes
+            .take_back(&Sender::CommandLine, &session, &turns, Vec::new())
+            .await;
         match expected {
             Ok(content) => {
                 taken.unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_core::error::Code;
 use samovar_core::file_changes::{ClosedCall, Restoration, TakenBack};
-use samovar_core::{CallId, Error, Outcome, SessionId, Status, TurnId};
+use samovar_core::{CallId, Error, Outcome, Sender, SessionId, Status, TurnId};
 use samovar_tools::UndoBounds;
 use serde_json::{Value, json};
 
@@ -75,7 +75,10 @@ impl Turns {
         let of_turns = |(turn, _): &&(String, ClosedCall)| names.contains(&turn.as_str());
         let calls = self.calls.iter().filter(of_turns);
         let calls = calls.map(|(_, call)| call.clone()).collect();
-        changes.take_back(&session(), &turns(names), calls).await
+        {
+            let (by, session) = (Sender::CommandLine, session());
+            changes.take_back(&by, &session, &turns(names), calls).await
+        }
     }
 
     /// The paths that were taken back; a created one with `-`.

@@ -41,10 +41,16 @@ impl SearchMemoryParams {
 pub struct MemoryState {
     /// The text of the long-term memory, as its file has it.
     pub long_term: String,
+    /// The text of the person's own memory for all folders, as its file has it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub person: String,
     /// The notes of the last days, the oldest first.
     pub daily: Vec<DailyNotes>,
     /// The vectors.
     pub vectors: VectorCount,
+    /// Why files cannot be read or changed, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// The notes of a day.

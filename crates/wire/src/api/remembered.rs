@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RememberedList {
-    /// The memories: the long-term ones in the order of their file, then the notes by their days.
+    /// The memories: the person's own and the long-term ones in the order of their files, then the notes by their days.
     pub items: Vec<RememberedInfo>,
     /// The file with the long-term memory.
     pub long_term_path: String,
+    /// The file with the person's own memory for all folders; absent without a configuration folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person_path: Option<String>,
     /// The folder with the notes of each day.
     pub daily_dir: String,
     /// Why files cannot be read or changed, a sentence each.

@@ -112,6 +112,7 @@ const TABLE: &[Row] = &[
             "core",
             "egress",
             "engine",
+            "memory",
             "movie-host",
             "providers",
             "relay",
