@@ -196,7 +196,7 @@ async fn obey(command: Option<Command>) -> Result<Exit, Failure> {
         Some(Command::Skills(command)) => skills::skills(command).await,
         Some(Command::Memory(command)) => Box::pin(memory::memory(command)).await,
         Some(Command::Turns(command)) => turns::turns(command).await,
-        Some(Command::Approvals(command)) => approvals::approvals(command).await,
+        Some(Command::Approvals(command)) => Box::pin(approvals::approvals(command)).await,
         Some(Command::Agents(command)) => Box::pin(agents::agents(command)).await,
         Some(Command::Models(command)) => lists::models(command).await,
         Some(Command::Token(command)) => lists::token(command).await,

@@ -39,7 +39,6 @@ use crate::folder;
 use crate::guide::Guide;
 use crate::guide::tool::read_skill;
 use crate::logins::Logins;
-use crate::memory::WithMemories;
 use crate::names::Names;
 use crate::registered::{self, RegisteredTools};
 use crate::relaying::Relaying;
@@ -49,6 +48,7 @@ use crate::shell;
 use crate::token::{self, TokenHash};
 use crate::tokens::{self, Tokens};
 use crate::unfinished;
+use crate::unremembered::WithMemories;
 
 /// Long bodies that are read at once, at most.
 const LONG_BODIES: usize = 4;

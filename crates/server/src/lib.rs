@@ -69,6 +69,7 @@ mod token;
 mod tokens;
 mod ui;
 mod unfinished;
+mod unremembered;
 mod upgrade;
 
 pub use address::Address;

@@ -1,7 +1,6 @@
 //! What is measured, and how.
 
 use std::future::ready;
-use std::time::Duration;
 
 use anyhow::Result;
 use futures_util::future::LocalBoxFuture;
@@ -391,16 +390,11 @@ fn one<'p>(
     measured.map_ok(|sample| vec![sample]).boxed_local()
 }
 
-pub(crate) fn megabytes(kib: u32) -> f64 {
-    f64::from(kib) * 1024.0 / 1_000_000.0
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::sample::milliseconds;
 
     #[test]
     fn no_two_rows_share_a_name_nor_the_folder_that_is_made_of_it() {
@@ -417,11 +411,5 @@ mod tests {
         let distinct: BTreeSet<_> = folders.iter().collect();
 
         assert_eq!(distinct.len(), folders.len());
-    }
-
-    #[test]
-    fn a_megabyte_has_a_million_bytes() {
-        assert!((megabytes(15_625) - 16.0).abs() < 1e-9);
-        assert!((milliseconds(Duration::from_micros(1500)) - 1.5).abs() < 1e-9);
     }
 }

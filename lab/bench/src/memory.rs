@@ -8,10 +8,9 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::children;
 use crate::client::{Client, ServerAccess, share_out};
-use crate::figures::megabytes;
 use crate::model::Model;
 use crate::program::Program;
-use crate::sample::Sample;
+use crate::sample::{Sample, megabytes};
 
 /// Sessions with a text turn each, and the deltas of its answer.
 const TURNS: u32 = 6_000;

@@ -11,9 +11,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::children::{self, CpuUse};
 use crate::client::{Client, Events, ServerAccess, at_once, share_out};
-use crate::figures::megabytes;
 use crate::program::{Program, Serving};
-use crate::sample::{Sample, percentiles};
+use crate::sample::{Sample, megabytes, percentiles};
 
 /// How many clients post at the same instant.
 const AT_ONCE: u32 = 1_000;

@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::program::{Program, Serving};
 use crate::sample::Sample;
 
-/// The readers beside the one that posted, for whom one value is made.
+/// The readers beside the one that posted, of which one value is made.
 const READERS: u32 = 16;
 
 /// How many values each row has.
@@ -90,19 +90,15 @@ pub(crate) async fn replayed(program: &Program<'_>) -> Result<Vec<Sample>> {
             talk.left().await;
             return Ok(());
         }
-        match talk.last_user() {
-            "work" => {
-                for _ in 0..DELTAS / AGENTS / u32::try_from(TOGETHER)? {
-                    talk.say("word ", TOGETHER).await?;
-                }
-                talk.end().await
-            }
-            _ => {
-                let order = json!({"name": "worker", "task": "work"}).to_string();
-                let orders = vec![("subAgent", order); usize::try_from(AGENTS)?];
-                talk.calls(&orders).await
-            }
+        if talk.last_user() != "work" {
+            let order = json!({"name": "worker", "task": "work"}).to_string();
+            let orders = vec![("subAgent", order); usize::try_from(AGENTS)?];
+            return talk.calls(&orders).await;
         }
+        for _ in 0..DELTAS / AGENTS / u32::try_from(TOGETHER)? {
+            talk.say("word ", TOGETHER).await?;
+        }
+        talk.end().await
     });
     let model = model.await?;
     let serving = program.asking(&model)?.serve().await?;

@@ -74,6 +74,11 @@ pub(crate) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
+/// Megabytes of so many KiB; 1 MB has 1,000,000 bytes.
+pub(crate) fn megabytes(kib: u32) -> f64 {
+    f64::from(kib) * 1024.0 / 1_000_000.0
+}
+
 #[cfg(test)]
 mod tests {
     use anyhow::bail;
@@ -123,5 +128,11 @@ mod tests {
 
         assert_eq!(taken.await.unwrap_err().to_string(), "no");
         assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn a_megabyte_has_a_million_bytes() {
+        assert!((megabytes(15_625) - 16.0).abs() < 1e-9);
+        assert!((milliseconds(Duration::from_micros(1500)) - 1.5).abs() < 1e-9);
     }
 }

@@ -13,10 +13,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use crate::children;
 use crate::client::{Client, PATIENCE, ServerAccess};
-use crate::figures::megabytes;
 use crate::model::Model;
 use crate::program::Program;
-use crate::sample::Sample;
+use crate::sample::{Sample, megabytes};
 
 /// How long the soak lasts, in minutes, and its operations in a second.
 const MINUTES: usize = 30;

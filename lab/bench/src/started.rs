@@ -9,9 +9,8 @@ use tokio::time::sleep;
 
 use crate::children;
 use crate::client::{Client, share_out};
-use crate::figures::megabytes;
 use crate::program::Program;
-use crate::sample::{Sample, milliseconds};
+use crate::sample::{Sample, megabytes, milliseconds};
 
 /// How many pairs of times a difference is the median of.
 const PAIRS: u32 = 15;

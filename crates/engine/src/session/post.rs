@@ -7,13 +7,13 @@ use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
-    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, Event, FinishReason, Kind,
-    Limits, Message, Model, Reminders, Role, Sender, Seq, SessionChange, TurnId,
+    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
+    Message, Model, Reminders, Role, Sender, SessionChange, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 
-use super::resent::Content;
+use super::resent::{Content, posted};
 use super::turns::{ContinueWhen, Due, Live, LiveState};
 use super::waking::waking;
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
@@ -403,16 +403,6 @@ impl Mailbox {
             open.live.put(turn_id, live);
         }
         Box::pin(self.unstick()).await;
-    }
-}
-
-/// The reply to a message, given what was kept of it.
-fn posted(message: &Message, turn: &TurnId, kept: &[Arc<Event>]) -> Accepted {
-    let before = kept.first().map(|event| Seq(event.seq.0 - 1));
-    Accepted::Posted {
-        message: message.id.clone(),
-        turn: turn.clone(),
-        after: before.unwrap_or_default(),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use samovar_core::command::Post;
 use samovar_core::history::MessageRow;
 use samovar_core::{
-    Accepted, BlobHash, Code, Error, Image, Message, MessageId, Role, Seq, TurnId, planted,
+    Accepted, BlobHash, Code, Error, Event, Image, Message, MessageId, Role, Seq, TurnId, planted,
 };
 use samovar_locale as locale;
 use sha2::{Digest, Sha256};
@@ -21,6 +21,16 @@ use crate::queue::Joined;
 
 /// Messages that are remembered, at most.
 const MAX_RECENT: usize = 1024;
+
+/// The reply to a message, given what was kept of it.
+pub(super) fn posted(message: &Message, turn: &TurnId, kept: &[Arc<Event>]) -> Accepted {
+    let before = kept.first().map(|event| Seq(event.seq.0 - 1));
+    Accepted::Posted {
+        message: message.id.clone(),
+        turn: turn.clone(),
+        after: before.unwrap_or_default(),
+    }
+}
 
 impl Mailbox {
     /// A message that was accepted before: the same content joins its turn, another is refused

@@ -27,7 +27,7 @@ impl UiStream {
         if let Some(encoder) = &mut self.0 {
             encoder.take(&Arc::new(event.clone().into()), &mut out);
         }
-        text(out)
+        text(&out)
     }
 
     /// Ends a stream that has begun and has no end.
@@ -37,13 +37,13 @@ impl UiStream {
             let why = Error::new(Code::Internal, why.to_owned());
             encoder.abort(&why, &mut out);
         }
-        text(out)
+        text(&out)
     }
 }
 
-fn text(out: Vec<u8>) -> String {
+fn text(out: &[u8]) -> String {
     // Frames are JSON.
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8_lossy(out).into_owned()
 }
 
 #[cfg(test)]

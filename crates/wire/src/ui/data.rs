@@ -128,7 +128,7 @@ pub struct SubagentChunkData {
     pub agent: UiAgent,
     /// The number of the chunk in that message, from 1.
     pub seq: u64,
-    /// The chunk, as in a stream of its own.
+    /// The chunk, as the agent's stream alone would have it.
     pub chunk: Map<String, Value>,
 }
 
