@@ -146,8 +146,11 @@ pub enum Action {
     /// Change the session's settings, not its messages.
     Change(Change),
     /// Take back the last turn: its messages leave the conversation. The effects of its tools
-    /// remain, on files too.
-    Undo,
+    /// remain, on files too. As every undo that names its turn, it can be sent again.
+    Undo {
+        /// Only if this is the last turn; `None` for any.
+        turn: Option<TurnId>,
+    },
     /// Take back the last turn with what its tools changed in files, as long as nothing else changed
     /// these since.
     UndoWithFiles {
@@ -330,7 +333,7 @@ pub enum Accepted {
 }
 
 /// What a turn changed and was taken back with it, and what was not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoneFiles {
     /// The files, in the order of their paths.
     pub restored: Vec<RestoredFile>,

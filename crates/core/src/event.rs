@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::agent::Agent;
 use crate::approval::{Answer, Asked, Grounds};
 use crate::budget::{Bill, Budget, Quote};
+use crate::command::UndoneFiles;
 use crate::error::FaultCode;
 use crate::id::{AgentPath, ApprovalId, CallId, Epoch, EventId, MessageId, Seq, TurnId};
 use crate::instructions::{PromptHashes, SystemPrompt};
@@ -361,6 +362,12 @@ pub enum Kind {
         below: Vec<TurnId>,
         /// How many messages left the conversation, including those of the sub-turns.
         messages: u64,
+        /// What the undo answered, for a client that asks again: the person's text.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+        /// And what was taken back of files, if that was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        files: Option<UndoneFiles>,
     },
 }
 

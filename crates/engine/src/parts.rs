@@ -165,7 +165,7 @@ impl Parts {
             Action::Settle { .. } | Action::Decide { .. } | Action::Cancel { .. } => {
                 (false, true, false)
             }
-            Action::Change { .. } | Action::Undo | Action::UndoWithFiles { .. } => {
+            Action::Change { .. } | Action::Undo { .. } | Action::UndoWithFiles { .. } => {
                 (false, false, true)
             }
             Action::Close | Action::CloseEmpty => (false, false, false),

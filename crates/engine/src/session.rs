@@ -285,10 +285,11 @@ impl Mailbox {
                 let changed = self.change(change).await;
                 answer(reply, changed.map(|()| Accepted::Changed));
             }
-            Action::Undo => answer(reply, self.undo(Reach::Messages, &by).await),
+            Action::Undo { turn } => {
+                answer(reply, self.undo(Reach::Messages, turn, &by).await);
+            }
             Action::UndoWithFiles { turn } => {
-                let reach = Reach::Files { only: turn };
-                answer(reply, self.undo(reach, &by).await);
+                answer(reply, self.undo(Reach::Files, turn, &by).await);
             }
             Action::Settle { call, outcome } => self.settle(call, outcome, reply).await,
             Action::Decide {

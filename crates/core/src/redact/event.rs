@@ -109,7 +109,7 @@ impl Redactor {
             Action::Change(Change { title, .. }) => self.redact_title(title),
             Action::Settle { outcome, .. } => self.redact_outcome(outcome),
             Action::Decide { answer, .. } => self.redact_answer(answer),
-            Action::Undo
+            Action::Undo { .. }
             | Action::UndoWithFiles { .. }
             | Action::Continue
             | Action::Cancel { .. }

@@ -53,7 +53,7 @@ pub(super) fn of_event(event: &Arc<Event>) -> usize {
             size_of_val(asked.as_ref()) + preview + asked.foreseen.as_ref().map_or(0, of_value)
         }
         Kind::CallApproved { answer, .. } => answer.words.as_ref().map_or(0, String::len),
-        Kind::TurnUndone { below, .. } => size_of_val(below.as_slice()),
+        Kind::TurnUndone { below, text, .. } => size_of_val(below.as_slice()) + text.len(),
         Kind::StepReset { reason, .. } => reason.len(),
         Kind::TurnFinished { fault, .. } => fault.as_ref().map_or(0, |fault| fault.message.len()),
         // Their texts are names.

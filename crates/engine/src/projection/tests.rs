@@ -116,6 +116,8 @@ fn talk() -> Vec<Arc<Event>> {
     let undone = Kind::TurnUndone {
         below: vec![TurnId::new("child").unwrap()],
         messages: 3,
+        text: String::new(),
+        files: None,
     };
     log(vec![
         (None, opened()),

@@ -7,8 +7,8 @@ use samovar_core::command::{Post, UndoneFiles};
 use samovar_core::file_changes::ClosedCall;
 use samovar_core::history::{LastTurn, MessageQuery, Speakers};
 use samovar_core::{
-    Accepted, Author, CallId, Closer, Code, Effect, Error, Event, Kind, Part, Role, Sender, Status,
-    TurnId,
+    Accepted, Author, Broken, CallId, Closer, Code, Effect, Error, Event, Kind, Part, Role, Sender,
+    Seq, Status, TurnId,
 };
 use samovar_locale as locale;
 
@@ -16,6 +16,7 @@ use super::Mailbox;
 use crate::context::Transcript;
 use crate::log::Draft;
 use crate::parts::{no_such_message, refusal};
+use crate::projector::read_kept;
 use crate::toolbox::CurrentTools;
 
 /// Messages that are read at once.
@@ -26,10 +27,7 @@ pub(super) enum Reach {
     /// The effects of the turn's tools remain.
     Messages,
     /// What they changed in files is taken back, too.
-    Files {
-        /// Only if this is the last turn.
-        only: Option<TurnId>,
-    },
+    Files,
 }
 
 impl Mailbox {
@@ -56,17 +54,33 @@ impl Mailbox {
     ///
     /// Files come first, then memories: a stop of the server in between leaves a turn that can be taken
     /// back again, which finds its files as they shall be.
-    pub(super) async fn undo(&mut self, reach: Reach, by: &Sender) -> Result<Accepted, Error> {
-        let last = self.last_turn(None).await?;
+    ///
+    /// With a turn it takes back no other one, and one that was taken back already is answered again
+    /// while the log has that.
+    pub(super) async fn undo(
+        &mut self,
+        reach: Reach,
+        only: Option<TurnId>,
+        by: &Sender,
+    ) -> Result<Accepted, Error> {
+        let last = match (self.last_turn(None).await, only) {
+            (Ok(last), None) => last,
+            (Ok(last), Some(only)) if last.turn == only => last,
+            (Err(error), Some(only)) if error.code == Code::UnknownTurn => {
+                return self.undone_before(&only).await?.ok_or(error);
+            }
+            (Ok(_), Some(other)) => {
+                let why = locale::undo::other_turn(&other, &self.id);
+                let unknown = || Error::new(Code::UnknownTurn, why);
+                return self.undone_before(&other).await?.ok_or_else(unknown);
+            }
+            (Err(error), _) => return Err(error),
+        };
         let mut turns = vec![last.turn.clone()];
         turns.extend(last.below.iter().cloned());
         let files = match reach {
             Reach::Messages => None,
-            Reach::Files { only: Some(other) } if other != last.turn => {
-                let why = locale::undo::other_turn(&other, &self.id);
-                return Err(Error::new(Code::UnknownTurn, why));
-            }
-            Reach::Files { only: _ } => Some(self.take_files_back(by, &last, &turns).await?),
+            Reach::Files => Some(self.take_files_back(by, &last, &turns).await?),
         };
         let has_restored = files
             .as_ref()
@@ -82,7 +96,7 @@ impl Mailbox {
         changes.unremember(by, &turns).await.map_err(incomplete)?;
         let missing = self.missing();
         let open = self.open.as_mut().ok_or(missing)?;
-        let kept = open.keep(vec![undone(&last)], None).await;
+        let kept = open.keep(vec![undone(&last, files.clone())], None).await;
         let kept = kept.map_err(|broken| incomplete(refusal(broken)))?;
         // What was taken back is never shown again, even if nothing can be read in its place.
         let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
@@ -95,13 +109,8 @@ impl Mailbox {
         }
         changes.forget(&self.id, &turns).await;
         Ok(Accepted::Undone {
+            text: text_of(&last),
             turn: last.turn,
-            // What the server said in its place is not the person's.
-            text: if last.said.role == Role::User {
-                last.said.text()
-            } else {
-                String::new()
-            },
             files,
         })
     }
@@ -120,7 +129,7 @@ impl Mailbox {
                 }
                 error
             })?;
-            drafts.push(undone(&last));
+            drafts.push(undone(&last, None));
             all.push(last.turn.clone());
             all.extend(last.below);
             turns.push(last.turn);
@@ -166,6 +175,36 @@ impl Mailbox {
             let why = locale::session::nothing_to_undo(&self.id);
             Error::new(Code::UnknownTurn, why)
         })
+    }
+
+    /// What the undo of a turn has answered, if the log still has that.
+    async fn undone_before(&self, turn: &TurnId) -> Result<Option<Accepted>, Error> {
+        let (journal, session) = (self.parts.journal.clone(), self.id.clone());
+        let read = move || {
+            let entry = journal.entry(&session)?.filter(|entry| !entry.deleted);
+            entry.map_or(Ok(Vec::new()), |entry| {
+                read_kept(
+                    journal.as_ref(),
+                    entry.log,
+                    Seq::default(),
+                    (entry.head, usize::MAX),
+                )
+            })
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        let read = read.map_err(|panic| refusal(Broken::Io(panic.to_string())))?;
+        let events = read.map_err(refusal)?;
+        let of_turn = events
+            .iter()
+            .filter(|event| event.turn.as_ref() == Some(turn));
+        Ok(of_turn.rev().find_map(|event| match &event.kind {
+            Kind::TurnUndone { text, files, .. } => Some(Accepted::Undone {
+                turn: turn.clone(),
+                text: text.clone(),
+                files: files.clone(),
+            }),
+            _ => None,
+        }))
     }
 
     async fn take_files_back(
@@ -216,10 +255,18 @@ impl Mailbox {
     }
 }
 
-fn undone(last: &LastTurn) -> Draft {
+/// What the person said. What the server said in its place is not the person's.
+fn text_of(last: &LastTurn) -> String {
+    let is_persons = last.said.role == Role::User;
+    is_persons.then(|| last.said.text()).unwrap_or_default()
+}
+
+fn undone(last: &LastTurn, files: Option<UndoneFiles>) -> Draft {
     let undone = Kind::TurnUndone {
         below: last.below.clone(),
         messages: last.messages,
+        text: text_of(last),
+        files,
     };
     Draft::new(Some(last.turn.clone()), Author::User, undone)
 }

@@ -71,7 +71,10 @@ async fn a_change_or_an_undo_that_cannot_be_kept_is_refused_and_has_not_happened
 
     rig.disk.full_journal().set(true);
     assert_eq!(rig.refused(rename("Tea")).await, Code::StoreFull);
-    assert_eq!(rig.refused(Action::Undo).await, Code::StoreFull);
+    assert_eq!(
+        rig.refused(Action::Undo { turn: None }).await,
+        Code::StoreFull
+    );
     rig.disk.full_journal().set(false);
 
     assert_eq!(rig.row().await, before);
@@ -80,7 +83,7 @@ async fn a_change_or_an_undo_that_cannot_be_kept_is_refused_and_has_not_happened
     let prompt = rig.world.model.prompts().pop().unwrap();
     assert_eq!(prompt.model, "scripted");
     assert_eq!(rig.asked().await, ["first", "second"]);
-    let undone = rig.submit(Action::Undo).await;
+    let undone = rig.submit(Action::Undo { turn: None }).await;
     assert!(matches!(undone, Ok(Accepted::Undone { text, .. }) if text == "second"));
 }
 
@@ -101,13 +104,16 @@ async fn reads_show_a_change_that_the_history_cannot_take_yet_and_an_undo_waits_
     assert_eq!(row.title.as_ref().map(Title::as_str), Some("Tea"));
     assert_eq!((row.model.as_str(), row.message_count), ("other", 4));
     assert_eq!(rig.asked().await, ["first", "second"]);
-    assert_eq!(rig.refused(Action::Undo).await, Code::StoreFull);
+    assert_eq!(
+        rig.refused(Action::Undo { turn: None }).await,
+        Code::StoreFull
+    );
     assert_eq!(rig.asked().await, ["first", "second"]);
 
     rig.disk.full_history().set(false);
     let undone = loop {
         // The projector rests between its tries.
-        match rig.submit(Action::Undo).await {
+        match rig.submit(Action::Undo { turn: None }).await {
             Err(error) if error.code == Code::StoreFull => {}
             undone => break undone,
         }

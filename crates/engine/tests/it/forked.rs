@@ -117,12 +117,16 @@ async fn a_fork_goes_on_from_its_message_and_leaves_the_session_alone() {
     // The same window, now and after a restart.
     let shown = ["one", "re one", "two", "re two", "other"];
     assert_eq!(shown_in(&rig, "f", "other").await, shown);
-    let undo = send(&rig.engine, named("f"), Action::Undo).await;
+    let undo = send(&rig.engine, named("f"), Action::Undo { turn: None }).await;
     assert!(undo.is_ok(), "{undo:?}");
     let rig = rig.restart().await;
     assert_eq!(shown_in(&rig, "f", "other").await, shown);
-    assert!(send(&rig.engine, named("f"), Action::Undo).await.is_ok());
-    let undo = send(&rig.engine, named("f"), Action::Undo).await;
+    assert!(
+        send(&rig.engine, named("f"), Action::Undo { turn: None })
+            .await
+            .is_ok()
+    );
+    let undo = send(&rig.engine, named("f"), Action::Undo { turn: None }).await;
     assert_eq!(undo.unwrap_err().code, Code::UnknownTurn, "copies stay");
 }
 

@@ -237,6 +237,8 @@ async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
     let undone = || Kind::TurnUndone {
         below: Vec::new(),
         messages: 1,
+        text: String::new(),
+        files: None,
     };
     for is_turn_projected in [false, true] {
         let left = LeftStores::new().await;
@@ -259,7 +261,7 @@ async fn a_turn_stays_taken_back_when_only_the_journal_knows_that_it_was() {
             assert_eq!(rig.asked_in("undone").await, [""; 0]);
             let row = rig.engine.session(&named("undone")).await.unwrap();
             assert_eq!(row.message_count, 0);
-            let refused = send(&rig.engine, named("undone"), Action::Undo)
+            let refused = send(&rig.engine, named("undone"), Action::Undo { turn: None })
                 .await
                 .unwrap_err();
             assert_eq!(refused.code, Code::UnknownTurn);
@@ -289,10 +291,10 @@ async fn where_no_turns_run_a_turn_that_is_over_can_be_taken_back_and_no_other()
 
     let rig = left.open(Recovery::NoTurns).await;
 
-    let undone = send(&rig.engine, named("waiting"), Action::Undo).await;
+    let undone = send(&rig.engine, named("waiting"), Action::Undo { turn: None }).await;
     assert!(matches!(undone, Ok(Accepted::Undone { text, .. }) if text == "second"));
     assert_eq!(rig.asked_in("waiting").await, [""; 0]);
-    let refused = send(&rig.engine, named("left"), Action::Undo)
+    let refused = send(&rig.engine, named("left"), Action::Undo { turn: None })
         .await
         .unwrap_err();
     assert_eq!(refused.code, Code::SessionBusy);

@@ -249,7 +249,7 @@ impl Rig {
 
     /// Takes the last turn back: what the user had said in it.
     pub(crate) async fn undo(&self) -> String {
-        match self.submit(Action::Undo).await {
+        match self.submit(Action::Undo { turn: None }).await {
             Ok(Accepted::Undone { text, .. }) => text,
             other => panic!("{other:?}"),
         }

@@ -98,7 +98,7 @@ async fn only_an_empty_session_is_deleted_if_it_is_to_be_empty() {
     assert_eq!(rig.refused(Action::CloseEmpty).await, Code::SessionConflict);
     assert_eq!(rig.texts().await, ["go", "some words"]);
 
-    assert!(rig.submit(Action::Undo).await.is_ok());
+    assert!(rig.submit(Action::Undo { turn: None }).await.is_ok());
     for _ in 0..2 {
         assert_eq!(rig.submit(Action::CloseEmpty).await, Ok(Accepted::Closed));
         assert_eq!(rig.refused(Action::CloseEmpty).await, Code::UnknownSession);
@@ -127,7 +127,11 @@ async fn a_deleted_session_is_gone_while_its_turn_runs_and_can_be_made_anew() {
     }
     let session_of = rig.engine.session(&session()).await;
     assert_eq!(session_of.unwrap_err().code, Code::UnknownSession);
-    for action in [Action::Close, Action::Undo, Action::Cancel { turn: None }] {
+    for action in [
+        Action::Close,
+        Action::Undo { turn: None },
+        Action::Cancel { turn: None },
+    ] {
         assert_eq!(rig.refused(action).await, Code::UnknownSession);
     }
     assert_eq!(rig.engine.totals().await.unwrap().sessions, 0);

@@ -1,7 +1,9 @@
 //! The last turn is taken back.
 
 use samovar_core::error::FaultCode;
-use samovar_core::{Action, Code, FinishReason, Kind, Outcome, Sender, Seq, ToolReply};
+use samovar_core::{
+    Accepted, Action, Code, FinishReason, Kind, Outcome, Sender, Seq, ToolReply, TurnId,
+};
 use samovar_doubles::{Gate, TestTool, call, fail, say};
 use serde_json::json;
 
@@ -38,7 +40,36 @@ async fn the_last_turn_leaves_the_conversation_and_its_cost_stays() {
     assert_eq!(rig.undo().await, "three");
     assert_eq!(rig.undo().await, "one");
     assert_eq!(rig.texts().await, [""; 0]);
-    assert_eq!(rig.refused(Action::Undo).await, Code::UnknownTurn);
+    assert_eq!(
+        rig.refused(Action::Undo { turn: None }).await,
+        Code::UnknownTurn
+    );
+}
+
+// proves AS-18, DU-1
+#[tokio::test(start_paused = true)]
+async fn an_undo_that_names_its_turn_can_be_sent_again_and_takes_no_other_back() {
+    let rig = Rig::by(|_, _| say("an answer"), [], settings()).await;
+    let one = rig.post("one").await;
+    rig.over(&one).await;
+    let two = rig.post("two").await;
+    rig.over(&two).await;
+    let undo = |turn: &TurnId| Action::Undo {
+        turn: Some(turn.clone()),
+    };
+    assert_eq!(rig.refused(undo(&one)).await, Code::UnknownTurn);
+    let first = rig.submit(undo(&two)).await;
+    assert!(matches!(&first, Ok(Accepted::Undone { text, .. }) if text == "two"));
+
+    // Its answer was lost, or a kill came before it.
+    assert_eq!(rig.submit(undo(&two)).await, first);
+    let rig = rig.restart().await;
+    assert_eq!(rig.submit(undo(&two)).await, first);
+    assert_eq!(rig.texts().await, ["one", "an answer"]);
+    assert_eq!(rig.undo().await, "one");
+    assert_eq!(rig.submit(undo(&two)).await, first);
+    let other = TurnId::new("other").unwrap();
+    assert_eq!(rig.refused(undo(&other)).await, Code::UnknownTurn);
 }
 
 // proves DU-1
@@ -109,18 +140,24 @@ async fn nothing_is_taken_back_while_a_turn_runs_waits_or_is_queued() {
     rig.speaks(&second).await;
     let third = rig.post("third").await;
 
-    assert_eq!(rig.refused(Action::Undo).await, Code::SessionBusy);
+    assert_eq!(
+        rig.refused(Action::Undo { turn: None }).await,
+        Code::SessionBusy
+    );
     gate.open();
     rig.over(&second).await;
     let open = rig.asked_outside().await;
-    assert_eq!(rig.refused(Action::Undo).await, Code::SessionBusy);
+    assert_eq!(
+        rig.refused(Action::Undo { turn: None }).await,
+        Code::SessionBusy
+    );
     let outcome = Outcome::done("yes");
     let settled = rig.engine.settle(Sender::Embedder, open.call.id, outcome);
     settled.await.unwrap();
     assert_eq!(rig.over(&third).await, well());
 
     assert_eq!(rig.undo().await, "third");
-    let unknown = send(&rig.engine, named("nobody"), Action::Undo).await;
+    let unknown = send(&rig.engine, named("nobody"), Action::Undo { turn: None }).await;
     assert_eq!(unknown.unwrap_err().code, Code::UnknownSession);
 }
 

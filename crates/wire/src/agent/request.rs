@@ -241,6 +241,9 @@ pub struct DeleteSessionParams {
 pub struct UndoParams {
     /// The session.
     pub session_id: SessionId,
+    /// The turn that is to be taken back, and no other. With it the request can be sent again: for a turn
+    /// that was taken back already it has the same result, while the log has that.
+    pub turn_id: Option<TurnId>,
     /// Whether files get the content back that they had before the turn; by default they stay as
     /// they are.
     pub files: Option<bool>,
@@ -250,8 +253,8 @@ impl UndoParams {
     /// The action, and its session.
     pub fn into_action(self) -> (SessionId, Action) {
         let action = match self.files {
-            Some(true) => Action::UndoWithFiles { turn: None },
-            Some(false) | None => Action::Undo,
+            Some(true) => Action::UndoWithFiles { turn: self.turn_id },
+            Some(false) | None => Action::Undo { turn: self.turn_id },
         };
         (self.session_id, action)
     }

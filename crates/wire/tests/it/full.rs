@@ -97,6 +97,8 @@ fn a_turn_is_shown_alike_whatever_is_taken_back_or_changed_beside_it() {
     let undone = || Kind::TurnUndone {
         below: Vec::new(),
         messages: 2,
+        text: String::new(),
+        files: None,
     };
     let mut changed = event(
         2,

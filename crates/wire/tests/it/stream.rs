@@ -242,6 +242,8 @@ fn an_old_client_sees_nothing_but_the_six_types() {
         Kind::TurnUndone {
             below: Vec::new(),
             messages: 2,
+            text: String::new(),
+            files: None,
         },
     ];
     let mut events = log(hidden);
