@@ -291,7 +291,15 @@ impl Finished {
     /// # Panics
     /// When that takes longer than a minute.
     pub async fn of(child: Child) -> Self {
-        let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
+        Self::within(PATIENCE, child).await
+    }
+
+    /// Waits for the end of a program that may take so long.
+    ///
+    /// # Panics
+    /// When that takes longer.
+    pub async fn within(patience: Duration, child: Child) -> Self {
+        let output = tokio::time::timeout(patience, child.wait_with_output()).await;
         let output = output
             .expect("the program ends in time")
             .expect("the program ran");

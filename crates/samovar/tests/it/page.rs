@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use samovar_testkit::Finished;
 use tempfile::TempDir;
@@ -13,6 +14,10 @@ use tokio::process::Command;
 
 const NO_PACKAGES: &str =
     "web has no packages; install Node 20 or later with npm, and then: npm ci --prefix web";
+
+/// How long a file of tests may take: it starts a browser and servers, and goes through many
+/// conversations.
+const PATIENCE: Duration = Duration::from_mins(7);
 
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -27,7 +32,7 @@ async fn node(words: &[&str]) -> Finished {
     node.args(words).current_dir(web).kill_on_drop(true);
     node.env("SAMOVAR_BIN", env!("CARGO_BIN_EXE_samovar"));
     node.stdout(Stdio::piped()).stderr(Stdio::piped());
-    Finished::with_stdin(node, None).await
+    Finished::within(PATIENCE, node.spawn().unwrap()).await
 }
 
 /// Runs the tests of a file whose names have a word.
