@@ -212,9 +212,9 @@ async fn a_wrong_bound_of_a_turn_is_shown_with_what_its_option_takes() {
         line("run hi -o yaml").is(
             2,
             CODE,
-            "--output takes one of text, json, jsonl, not \"yaml\"",
+            "--output takes one of text, json, jsonl, ui-stream, not \"yaml\"",
         ),
-        line("run hi -o").is(2, CODE, "--output needs a value: one of text, json, jsonl"),
+        line("run hi -o").is(2, CODE, "--output needs a value: one of text, json, jsonl, ui-stream"),
         line("run hi --approval yolo").is(
             2,
             CODE,
