@@ -285,8 +285,7 @@ fn furnish(
     furnished.map_err(OpenError::Tools)?;
     let toolbox = Arc::new(toolbox);
     let dir = || config.data_dir.clone();
-    let folder = config.workspace.display().to_string();
-    let rules = rules::open(files.clone(), folder);
+    let rules = rules::open(files.clone(), config.workspace.display().to_string());
     config.settings.rules = rules.map_err(|source| OpenError::Rules { dir: dir(), source })?;
     Ok((workspace, toolbox))
 }

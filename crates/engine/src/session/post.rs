@@ -151,19 +151,28 @@ impl Mailbox {
             }
             self.spawn(turn, state, model, told);
         } else {
-            open.session.queue.push(Queued {
+            let queued = Queued {
                 turn,
                 message,
                 bounds,
                 entry,
                 situation,
-            });
-            open.weigh();
-            if entry == Entry::Interrupts {
-                self.interrupt().await;
-            }
+            };
+            self.enqueue(queued).await;
         }
         Ok(posted)
+    }
+
+    /// Has a message wait for its turn, which may end the one that runs.
+    async fn enqueue(&mut self, queued: Queued) {
+        let entry = queued.entry;
+        if let Some(open) = &mut self.open {
+            open.session.queue.push(queued);
+            open.weigh();
+        }
+        if entry == Entry::Interrupts {
+            self.interrupt().await;
+        }
     }
 
     /// Starts the turn of the oldest message that waits.

@@ -257,8 +257,11 @@ impl Mailbox {
 
 /// What the person said. What the server said in its place is not the person's.
 fn text_of(last: &LastTurn) -> String {
-    let is_persons = last.said.role == Role::User;
-    is_persons.then(|| last.said.text()).unwrap_or_default()
+    if last.said.role == Role::User {
+        last.said.text()
+    } else {
+        String::new()
+    }
 }
 
 fn undone(last: &LastTurn, files: Option<UndoneFiles>) -> Draft {
