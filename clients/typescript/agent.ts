@@ -204,6 +204,11 @@ export interface UndoParams {
   /** The session. */
   sessionId: string;
   /**
+   * The turn that is to be taken back, and no other. With it the request can be sent again:
+   * for a turn that was taken back already it has the same result, while the log has that.
+   */
+  turnId?: string;
+  /**
    * Whether files get the content back that they had before the turn; by default they stay as
    * they are.
    */
@@ -1120,7 +1125,7 @@ export interface SubagentChunkData {
   agent: UiAgent;
   /** The number of the chunk in that message, from 1. */
   seq: number;
-  /** The chunk, as in a stream of its own. */
+  /** The chunk, as the agent's stream alone would have it. */
   chunk: Record<string, unknown>;
 }
 

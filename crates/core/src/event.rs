@@ -17,8 +17,8 @@ use crate::ports::Millis;
 use crate::situation::Situation;
 use crate::title::Title;
 use crate::tool::{Approval, Closer, Effect, Progress};
-use crate::words;
 
+pub use crate::author::Author;
 pub use crate::window::{ContextLimit, LimitSource};
 
 /// A fact in a session's log.
@@ -48,22 +48,6 @@ impl Event {
             epoch: self.epoch,
             seq: self.seq,
         }
-    }
-}
-
-words! {
-    /// Who caused an event. An agent is the one that the event's path names.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Author {
-        /// A person, through any client.
-        User = "user",
-        /// The server itself.
-        System = "system",
-        /// An outside program that closes calls or shows state.
-        Host = "host",
-        /// The agent of the event's path.
-        Agent = "agent",
     }
 }
 

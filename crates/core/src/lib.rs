@@ -13,6 +13,7 @@ pub mod agent;
 pub mod agent_rows;
 pub mod approval;
 pub mod audit;
+mod author;
 pub mod backup;
 mod blank;
 pub mod blob;

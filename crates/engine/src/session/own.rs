@@ -5,8 +5,8 @@ use std::sync::Arc;
 use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Action, Agent, AgentName, AgentPath, Author, Beginner, Bounds, Code, Delivery, Error, Event,
-    Image, Kind, Message, MessageId, Model, Part, Role, Sender, Situation,
+    Action, Agent, AgentName, AgentPath, Author, Beginner, Bounds, Code, Delivery, Entry, Error,
+    Event, Image, Kind, Message, MessageId, Model, Part, Role, Sender, Situation,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -16,10 +16,23 @@ use crate::keep::Session;
 use crate::log::{Draft, MASTER};
 use crate::parts::{Parts, refusal};
 use crate::posted::Filling;
+use crate::queue::Queued;
 use crate::told::Told;
 use crate::turn::{Place, Turn};
 
 impl Mailbox {
+    /// Has a message wait for its turn, which may end the one that runs.
+    pub(super) async fn enqueue(&mut self, queued: Queued) {
+        let entry = queued.entry;
+        if let Some(open) = &mut self.open {
+            open.session.queue.push(queued);
+            open.weigh();
+        }
+        if entry == Entry::Interrupts {
+            self.interrupt().await;
+        }
+    }
+
     /// Refuses what only the owner may ask for: a level that is wider than the session's, and an
     /// environment, which says what commands may read.
     pub(super) fn check_level(&self, action: &Action, by: &Sender) -> Result<(), Error> {

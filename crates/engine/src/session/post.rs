@@ -163,18 +163,6 @@ impl Mailbox {
         Ok(posted)
     }
 
-    /// Has a message wait for its turn, which may end the one that runs.
-    async fn enqueue(&mut self, queued: Queued) {
-        let entry = queued.entry;
-        if let Some(open) = &mut self.open {
-            open.session.queue.push(queued);
-            open.weigh();
-        }
-        if entry == Entry::Interrupts {
-            self.interrupt().await;
-        }
-    }
-
     /// Starts the turn of the oldest message that waits.
     pub(super) async fn start_next(&mut self) {
         if self.parts.stopping.is_cancelled() || !self.parts.settings.recovery.runs_turns() {
