@@ -1,5 +1,6 @@
 //! The model that lies in the binary.
 
+use crate::centre::Means;
 use crate::file::Fault;
 use crate::model::Model;
 
@@ -8,24 +9,24 @@ pub const NAME: &str = "multilingual-e5-small-q4-38k";
 
 /// From `intfloat/multilingual-e5-small` (MIT; see `model/NOTICE.md`).
 #[cfg(feature = "embedded-model")]
-pub(crate) static FILE: &[u8] = include_bytes!("../model/me5-small-q4-38k.bin");
-#[cfg(feature = "embedded-model")]
-pub(crate) static MEANS: &str = include_str!("../model/means.json");
+pub(crate) static FILE: Option<&[u8]> = Some(include_bytes!("../model/me5-small-q4-38k.bin"));
+#[cfg(not(feature = "embedded-model"))]
+pub(crate) static FILE: Option<&[u8]> = None;
+const MEANS: &str = include_str!("../model/means.json");
 
-/// Builds it up; `None` in a binary without it (feature `embedded-model`).
+/// Builds the model up; `None` in a binary without it (feature `embedded-model`).
 ///
 /// # Errors
 /// [`Fault`]: the file in the binary is damaged.
-#[cfg(feature = "embedded-model")]
 pub fn embedded() -> Result<Option<Model<'static>>, Fault> {
-    Model::read(FILE, MEANS).map(Some)
+    let read = |file| Model::read(file, means()?);
+    FILE.map(read).transpose()
 }
 
-/// Builds it up; `None` in a binary without it (feature `embedded-model`).
+/// The means that come with the model.
 ///
 /// # Errors
-/// None without the feature.
-#[cfg(not(feature = "embedded-model"))]
-pub fn embedded() -> Result<Option<Model<'static>>, Fault> {
-    Ok(None)
+/// [`Fault`]: the file in the binary is damaged.
+pub fn means() -> Result<Means, Fault> {
+    Means::read(MEANS)
 }

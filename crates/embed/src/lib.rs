@@ -9,6 +9,7 @@
 //! Start with `model`. The weights stay where they lie, in the pages of the binary: only the table of
 //! the tokenizer is built up.
 
+mod centre;
 mod embedded;
 mod file;
 mod forward;
@@ -18,7 +19,8 @@ mod script;
 mod tokens;
 mod vector;
 
-pub use embedded::{NAME, embedded};
+pub use centre::Means;
+pub use embedded::{NAME, embedded, means};
 pub use file::Fault;
 pub use model::{MAX_TOKENS, Model, Side};
 pub use vector::{DIMENSIONS, Vector};

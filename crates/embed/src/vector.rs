@@ -55,6 +55,13 @@ impl Vector {
         self.scale.to_le_bytes().into_iter().chain(values).collect()
     }
 
+    /// Its numbers, as exactly as they are kept.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = f32> {
+        self.values
+            .iter()
+            .map(|value| f32::from(*value) * self.scale)
+    }
+
     /// How many numbers it has.
     pub fn dimensions(&self) -> usize {
         self.values.len()

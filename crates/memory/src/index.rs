@@ -19,7 +19,7 @@ const LEAST_OF_BEST: f32 = 0.3;
 
 /// The memories by their places, with the terms of each.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub struct Index {
     places: HashMap<String, Vec<u32>>,
     stems: HashMap<String, Vec<u32>>,
     lengths: Vec<u32>,
@@ -28,7 +28,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// That of texts, which are found by their places in the order given.
-    pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut index = Self::default();
         for (place, text) in texts.enumerate() {
             let place = u32::try_from(place).unwrap_or(u32::MAX);
@@ -50,17 +50,25 @@ impl Index {
         index
     }
 
-    /// The places of the texts that fit a query, with what each is worth, the best and newest first.
-    pub(crate) fn find(&self, query: &str, limit: usize) -> Vec<(usize, f32)> {
+    /// The places of the texts that have words of a query, with what each is worth, the best and newest
+    /// first: 1 for a text of usual length that has all words of the query.
+    pub fn find(&self, query: &str) -> Vec<(usize, f32)> {
         let mut worth: HashMap<u32, f32> = HashMap::new();
+        let mut all = 0.0;
         for term in terms(query).iter().take(MAX_TERMS) {
             let exact = self.places.get(term).map_or(&[][..], Vec::as_slice);
-            self.count(exact, 1.0, &mut worth);
             let alike = stems(term).filter_map(|stem| self.stems.get(stem));
             let mut alike: Vec<_> = alike.flatten().copied().collect();
             alike.sort_unstable();
             alike.dedup();
             alike.retain(|place| exact.binary_search(place).is_err());
+            // A word that no text has counts as one that a single text has.
+            all += self.rarity(if exact.is_empty() {
+                alike.len()
+            } else {
+                exact.len()
+            });
+            self.count(exact, 1.0, &mut worth);
             self.count(&alike, BY_STEM, &mut worth);
         }
         let mut found: Vec<_> = worth.into_iter().collect();
@@ -69,16 +77,21 @@ impl Index {
         });
         let best = found.first().map_or(0.0, |(_, worth)| *worth);
         found.retain(|(_, worth)| *worth >= best * LEAST_OF_BEST);
-        found.truncate(limit);
         let found = found.into_iter();
         found
-            .map(|(place, worth)| (place as usize, worth))
+            .map(|(place, worth)| (place as usize, worth / all))
             .collect()
     }
 
+    /// What a word is worth that so many texts have. Its square makes words that are in many texts count
+    /// for little beside a name or a number.
+    fn rarity(&self, having: usize) -> f32 {
+        let rarity = (1.0 + ratio(self.lengths.len() as u64, having.max(1))).ln();
+        rarity * rarity
+    }
+
     fn count(&self, places: &[u32], weight: f32, worth: &mut HashMap<u32, f32>) {
-        let (all, having) = (self.lengths.len(), places.len());
-        let rarity = (1.0 + ratio(all as u64, having.max(1))).ln();
+        let rarity = self.rarity(places.len());
         for place in places {
             let length = self.lengths.get(*place as usize).copied().unwrap_or(1);
             let length = ratio(length.into(), 1) / self.average.max(1.0);
@@ -139,11 +152,11 @@ mod tests {
             ("绿茶", 5),
             ("when do we deploy", 6),
         ] {
-            let found = index.find(query, 5);
+            let found = index.find(query);
             assert_eq!(found.first().map(|(at, _)| *at), Some(expected), "{query}");
         }
-        assert_eq!(index.find("zebra", 5), []);
-        assert_eq!(index.find("", 5), []);
+        assert_eq!(index.find("zebra"), []);
+        assert_eq!(index.find(""), []);
     }
 
     // proves MD-11
@@ -153,12 +166,9 @@ mod tests {
             .map(|n| format!("the fact number{n} is so"))
             .collect();
         let index = Index::new(texts.iter().map(String::as_str));
-        let found = index.find("number4711", 3);
+        let found = index.find("number4711");
         assert_eq!(found.first().map(|(at, _)| *at), Some(4711));
         // Of equal ones the newest is first.
-        assert_eq!(
-            index.find("fact", 1).first().map(|(at, _)| *at),
-            Some(9_999)
-        );
+        assert_eq!(index.find("fact").first().map(|(at, _)| *at), Some(9_999));
     }
 }

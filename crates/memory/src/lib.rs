@@ -15,12 +15,15 @@ mod file;
 mod index;
 mod memories;
 mod memory;
+mod rank;
 mod told;
 mod toolset;
 
 pub use document::{Section, entries, replaced, without};
 pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
+pub use index::Index;
 pub use memories::Memories;
 pub use memory::{Kept, Memory, Origin, Settings, Source};
+pub use rank::{Ranked, ranked};
 pub use told::Told;
 pub use toolset::{FORGET, NAMES, NOTE_TODAY, RECALL, REMEMBER, tools};

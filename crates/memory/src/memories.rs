@@ -49,7 +49,7 @@ struct Known {
 
 impl Known {
     fn find(&self, query: &str, limit: usize) -> Vec<(Memory, f32)> {
-        let found = self.index.find(query, limit).into_iter();
+        let found = self.index.find(query).into_iter().take(limit);
         found
             .filter_map(|(place, worth)| Some((self.all.get(place)?.clone(), worth)))
             .collect()

@@ -3,13 +3,22 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::*;
-use crate::embedded::{FILE, MEANS};
 
 const GOLDEN: &str = include_str!("../../model/golden.json");
 
 #[expect(clippy::unwrap_used, reason = "it is a test's")]
+fn file() -> &'static [u8] {
+    crate::embedded::FILE.unwrap()
+}
+
+#[expect(clippy::unwrap_used, reason = "it is a test's")]
+fn means() -> Means {
+    crate::means().unwrap()
+}
+
+#[expect(clippy::unwrap_used, reason = "it is a test's")]
 fn model() -> Model<'static> {
-    Model::read(FILE, MEANS).unwrap()
+    Model::read(file(), means()).unwrap()
 }
 
 #[derive(serde::Deserialize)]
@@ -23,7 +32,7 @@ struct Golden {
 #[test]
 fn the_file_is_the_one_whose_notice_is_with_it() {
     let mut sum = String::new();
-    for byte in Sha256::digest(FILE) {
+    for byte in Sha256::digest(file()) {
         write!(sum, "{byte:02x}").unwrap();
     }
     assert!(
@@ -52,7 +61,7 @@ fn the_vectors_are_those_of_another_program_that_reads_the_same_file() {
 // proves MD-15
 #[test]
 fn a_model_file_that_is_cut_or_another_is_a_fault() {
-    let read = |file: &[u8]| Model::read(file, MEANS).err();
+    let read = |file: &[u8]| Model::read(file, means()).err();
     assert_eq!(read(b""), Some(Fault::Format));
     assert_eq!(read(b"GGUF\x01\0\0\0"), Some(Fault::Format));
     for length in [
@@ -64,17 +73,17 @@ fn a_model_file_that_is_cut_or_another_is_a_fault() {
         400_000,
         1_000_000,
         2_000_000,
-        FILE.len() - 1,
+        file().len() - 1,
     ] {
         assert!(
-            matches!(read(&FILE[..length]), Some(Fault::Cut { .. })),
+            matches!(read(&file()[..length]), Some(Fault::Cut { .. })),
             "{length}"
         );
     }
-    let mut wide = FILE.to_vec();
+    let mut wide = file().to_vec();
     wide[8] = 0;
     assert!(matches!(read(&wide), Some(Fault::Wrong { .. })));
-    assert!(Model::read(FILE, "{}").is_err());
+    assert!(Means::read("{}").is_err());
 }
 
 // proves MD-15
