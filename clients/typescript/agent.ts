@@ -956,7 +956,7 @@ export interface DailyNotes {
 
 /** How many vectors there are. */
 export interface VectorCount {
-  /** The number; 0, since memories are found by words alone. */
+  /** The number of memories that are found by their meaning, too. */
   count: number;
 }
 
@@ -968,6 +968,10 @@ export interface FoundMemory {
   text: string;
   /** What it is worth as a hit: more is better. */
   score: number;
+  /** How much of the query's words it has: 0 for none, about 1 for all. */
+  words: number;
+  /** How near its meaning is to the query's, from -1 to 1; absent where that is not known. */
+  meaning?: number;
   /** Where it stands: a section of the long-term memory, or the day of a note. */
   source: string;
   /** The day on which it was written, `2026-11-29`; absent of a line that a hand wrote. */

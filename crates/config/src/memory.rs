@@ -17,6 +17,14 @@ pub struct Memory {
     /// The folder with the notes of each day; by default `memory` in the data directory.
     #[schemars(with = "PathBuf", example = &"~/notes/days", length(min = 1, max = 4_096), extend("format" = "path", "x-widens" = true))]
     pub daily_dir: Option<PathBuf>,
+    /// The file with what memories mean, which is made again when it is lost; by default `vectors.db` in
+    /// the data directory.
+    #[schemars(with = "PathBuf", example = &"~/notes/vectors.db", length(min = 1, max = 4_096), extend("format" = "path", "x-file" = true, "x-widens" = true))]
+    pub vec_store_path: Option<PathBuf>,
+    /// What finds memories by their meaning: `embedded`, the model in the program; `off`, nothing; or a
+    /// `provider/model`, whose server gets the text of each memory.
+    #[schemars(example = &"ollama/nomic-embed-text", length(min = 1, max = 200), extend("x-widens" = true))]
+    pub embeddings: String,
     /// The past days whose notes are in a prompt.
     #[schemars(range(min = 0, max = 31), extend("x-widens" = false))]
     pub daily_window_days: u16,
@@ -30,6 +38,8 @@ impl Default for Memory {
         Self {
             long_term_path: None,
             daily_dir: None,
+            vec_store_path: None,
+            embeddings: "embedded".to_owned(),
             daily_window_days: 3,
             time_zone: None,
         }

@@ -3,7 +3,7 @@
 //! Here: identifiers, messages (including those of the chat and the relay), events, commands, the
 //! error codes, what replaces keys in texts ([`redact`]), and the ports that the leaves implement
 //! ([`Provider`], [`Models`], [`Toolset`], [`Journal`], [`History`], [`AgentRows`],
-//! [`FileChanges`], [`Blobs`], [`Audit`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a runtime, HTTP, SQL,
+//! [`FileChanges`], [`Blobs`], [`Vectors`], [`Audit`], [`Clock`], [`Ids`], [`Damages`]). Not here: I/O, a runtime, HTTP, SQL,
 //! the spelling of any protocol.
 //!
 //! Start with [`event`]: a session is an ordered log of events, commands go in, turns decide,
@@ -42,6 +42,7 @@ pub mod situation;
 pub mod terms;
 pub mod title;
 pub mod tool;
+pub mod vectors;
 mod window;
 mod words;
 
@@ -79,6 +80,7 @@ pub use tool::{
     Approval, Asks, CallContext, CallFacts, Closer, Effect, OutsideText, Probed, ProgressSink,
     Sends, ToolReply, ToolSpec, Toolset,
 };
+pub use vectors::{TextHash, TextVector, Vectors};
 
 /// A boxed future: the return type of the ports.
 pub type Future<'a, T> = std::pin::Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;

@@ -10,9 +10,11 @@
 //! them, and again when a file has changed.
 
 mod document;
+mod embedder;
 mod entry;
 mod file;
 mod index;
+mod meaning;
 mod memories;
 mod memory;
 mod rank;
@@ -20,8 +22,10 @@ mod told;
 mod toolset;
 
 pub use document::{Section, entries, replaced, without};
+pub use embedder::{Embedded, Embedder};
 pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
 pub use index::Index;
+pub use meaning::Meaning;
 pub use memories::Memories;
 pub use memory::{Kept, Memory, Origin, Settings, Source};
 pub use rank::{Ranked, ranked};

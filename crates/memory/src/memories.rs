@@ -6,11 +6,12 @@ mod tests;
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use samovar_core::{Clock, TurnId, failpoint};
+use samovar_embed::Vector;
 use samovar_locale::memory as locale;
 use samovar_sandbox::SmallFiles;
 
@@ -18,7 +19,9 @@ use crate::document::{self, Section};
 use crate::entry::{Entry, MemoryId, one_line};
 use crate::file::{Place, Seen};
 use crate::index::Index;
+use crate::meaning::Meaning;
 use crate::memory::{Kept, Memory, Origin, Settings, Source};
+use crate::rank::{Ranked, ranked};
 
 /// The days that are read, at most, the newest.
 const MAX_DAYS: usize = 1_000;
@@ -45,13 +48,22 @@ pub(crate) struct Texts {
 struct Known {
     all: Vec<Memory>,
     index: Index,
+    /// What each means; empty where that is known of none.
+    vectors: Vec<Option<Vector>>,
 }
 
 impl Known {
-    fn find(&self, query: &str, limit: usize) -> Vec<(Memory, f32)> {
-        let found = self.index.find(query).into_iter().take(limit);
+    fn find(&self, query: &str, meaning: Option<&Vector>, limit: usize) -> Vec<(Memory, Ranked)> {
+        let cosines = meaning.map(|query| {
+            let vectors = self.vectors.iter().map(Option::as_ref);
+            vectors
+                .map(|vector| vector.map(|vector| vector.cosine(query)))
+                .collect::<Vec<_>>()
+        });
+        let found = ranked(&self.index.find(query), &cosines.unwrap_or_default());
+        let found = found.into_iter().take(limit);
         found
-            .filter_map(|(place, worth)| Some((self.all.get(place)?.clone(), worth)))
+            .filter_map(|found| Some((self.all.get(found.place)?.clone(), found)))
             .collect()
     }
 }
@@ -82,6 +94,9 @@ pub struct Memories {
     state: Mutex<State>,
     /// As they were seen last, for who must not wait for a file.
     seen: Mutex<Arc<Known>>,
+    pub(crate) meaning: OnceLock<(Arc<Meaning>, Weak<Self>)>,
+    /// Why meaning counts for nothing, where it should.
+    no_meaning: OnceLock<String>,
 }
 
 impl Memories {
@@ -92,6 +107,8 @@ impl Memories {
             clock,
             state: Mutex::default(),
             seen: Mutex::default(),
+            meaning: OnceLock::new(),
+            no_meaning: OnceLock::new(),
         };
         let mut state = memories.look();
         if let Err(why) = memories.remove_forgotten(&mut state) {
@@ -99,6 +116,32 @@ impl Memories {
         }
         drop(state);
         memories
+    }
+
+    /// From now on they are found by what they mean, too.
+    pub fn know_meaning(self: &Arc<Self>, meaning: Arc<Meaning>) {
+        if self.meaning.set((meaning, Arc::downgrade(self))).is_ok() {
+            self.again();
+        }
+    }
+
+    /// They are found by their words alone, and a person is told why.
+    pub fn lack_meaning(&self, why: String) {
+        tracing::warn!(%why, "memories are found by their words alone");
+        // It is told once, as the first time.
+        self.no_meaning.set(why).unwrap_or_default();
+    }
+
+    /// Makes the list and the index again, because it is known of more what they mean.
+    pub(crate) fn again(&self) {
+        let mut state = self.look();
+        self.index(&mut state);
+    }
+
+    /// How many are found by their meaning, too.
+    pub fn meant(&self) -> usize {
+        let known = self.look().known.clone();
+        known.vectors.iter().flatten().count()
     }
 
     /// Where they are.
@@ -118,18 +161,27 @@ impl Memories {
         all.find(|memory| memory.entry.id == *id).cloned()
     }
 
-    /// Those that have words of a query, with what each is worth, best first.
-    pub fn recall(&self, query: &str, limit: usize) -> Vec<(Memory, f32)> {
+    /// Those that answer a query by their words or their meaning, with what each is worth, best first.
+    pub fn recall(&self, query: &str, limit: usize) -> Vec<(Memory, Ranked)> {
         let known = self.look().known.clone();
-        known.find(query, limit)
+        let meaning = self.meaning.get();
+        let meaning = meaning.and_then(|(meaning, _)| meaning.of_query(query));
+        known.find(query, meaning.as_ref(), limit)
     }
 
-    /// The same among those that were seen last; waits for no file.
-    pub(crate) fn recall_seen(&self, query: &str, limit: usize) -> Vec<(Memory, f32)> {
+    /// Whether a recall may find one that is marked as from outside, by those that were seen last; waits
+    /// for no file and no vector.
+    pub(crate) fn may_recall_outside(&self, query: &str, limit: usize) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let known = seen.clone();
         drop(seen);
-        known.find(query, limit)
+        let is_outside = |memory: &Memory| memory.entry.is_tainted;
+        // What a query means is not known before it is embedded.
+        if known.vectors.iter().any(Option::is_some) {
+            return known.all.iter().any(is_outside);
+        }
+        let found = known.find(query, None, limit);
+        found.iter().any(|(memory, _)| is_outside(memory))
     }
 
     /// Why files cannot be read or changed, and what else a person has to know, a sentence each.
@@ -137,10 +189,14 @@ impl Memories {
         let state = self.look();
         let problems = state.files().filter_map(|seen| seen.problem.as_ref());
         let remarks = self.settings.remarks.iter();
+        let meaning = self.meaning.get();
+        let meaning = meaning.and_then(|(meaning, _)| meaning.problem());
         remarks
             .chain(&state.folder)
             .chain(problems)
             .cloned()
+            .chain(meaning)
+            .chain(self.no_meaning.get().cloned())
             .collect()
     }
 
@@ -430,7 +486,13 @@ impl Memories {
             !gone.contains(id) && ids.insert(id.clone())
         });
         let index = Index::new(all.iter().map(|memory| memory.entry.text.as_str()));
-        state.known = Arc::new(Known { all, index });
+        let meaning = self.meaning.get();
+        let vectors = meaning.map(|(meaning, this)| meaning.of(&all, this));
+        state.known = Arc::new(Known {
+            all,
+            index,
+            vectors: vectors.unwrap_or_default(),
+        });
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = state.known.clone();
     }
 
@@ -511,6 +573,14 @@ impl Memories {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Memories {
+    fn drop(&mut self) {
+        if let Some((meaning, _)) = self.meaning.get() {
+            meaning.close();
+        }
     }
 }
 

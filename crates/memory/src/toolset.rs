@@ -110,7 +110,7 @@ impl Toolset for MemoryTools {
             ),
             spec(
                 RECALL,
-                "Finds what was remembered or noted, by words.",
+                "Finds what was remembered or noted, by words and meaning.",
                 &json!({"query": text(), "limit": {"type": "integer", "minimum": 1, "maximum": MAX_HITS}}),
                 Effect::Read,
             ),
@@ -133,10 +133,8 @@ impl Toolset for MemoryTools {
             });
         }
         let query = Query::deserialize(&call.args).ok();
-        let has_outside = query.is_some_and(|query| {
-            let found = self.0.recall_seen(&query.query, query.limit());
-            found.iter().any(|(memory, _)| memory.entry.is_tainted)
-        });
+        let has_outside =
+            query.is_some_and(|query| self.0.may_recall_outside(&query.query, query.limit()));
         Some(CallFacts {
             reads: true,
             outside: has_outside.then_some(OutsideText::Plain),
@@ -262,9 +260,9 @@ fn recalled(
     } else if found.is_empty() {
         lines.push("nothing is remembered of this".to_owned());
     }
-    let hits = found.iter().map(|(memory, score)| {
+    let hits = found.iter().map(|(memory, found)| {
         let id = &memory.entry.id;
-        json!({"id": id, "score": score, "source": memory.source.to_string()})
+        json!({"id": id, "score": found.score, "source": memory.source.to_string()})
     });
     let data = json!({"hits": hits.collect::<Vec<_>>()});
     Ok(Outcome::done(lines.join("\n")).with_data(data))

@@ -24,6 +24,7 @@ mod bounds;
 mod chat_completions;
 mod decoder;
 mod dialect;
+mod embeddings;
 mod endpoint;
 mod exchange;
 mod fault;
@@ -44,6 +45,7 @@ mod timeouts;
 mod words;
 
 pub use dialect::Dialect;
+pub use embeddings::Embeddings;
 pub use external::{EXTERNAL, External};
 pub use price::Price;
 pub use probe::{LocalModel, ProbeOutcome, ProbeReport, Probing, ServerProbe};

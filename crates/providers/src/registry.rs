@@ -365,6 +365,19 @@ impl Registry {
         }
     }
 
+    /// Where a `provider/model` is asked, and the model's name there.
+    pub(crate) fn endpoint_of(&self, name: &str) -> Result<(Endpoint, String), Error> {
+        let found = explicit(name.trim()).filter(|(spec, _)| !spec.is_demo());
+        let (spec, model) = found.ok_or_else(|| {
+            let why = locale::models::no_embeddings(locale::quoted(name));
+            refuse(why, name)
+        })?;
+        if !self.is_usable(spec) {
+            return Err(self.unusable(spec, name));
+        }
+        Ok((self.endpoint(spec)?, model.to_owned()))
+    }
+
     fn demo(&self, spec: &'static ProviderSpec, name: &str) -> Result<Model, Error> {
         if !self.is_usable(spec) {
             let why = locale::models::demo_forbidden();

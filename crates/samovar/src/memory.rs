@@ -98,12 +98,22 @@ async fn search(query: String, common: &Common) -> Result<(), Failure> {
             vec![
                 found.id.clone(),
                 format!("{:.2}", found.score),
+                by(found).to_owned(),
                 found.source.clone(),
                 what,
             ]
         });
         table(&rows.collect::<Vec<_>>())
     })
+}
+
+/// What a hit was found by.
+fn by(found: &FoundMemory) -> &'static str {
+    match (found.words > 0.0, found.meaning.is_some()) {
+        (true, false) => text::by_words(),
+        (true, true) => text::by_both(),
+        (false, _) => text::by_meaning(),
+    }
 }
 
 fn path_of(id: &str) -> String {

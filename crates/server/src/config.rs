@@ -158,6 +158,10 @@ pub struct MemoryConfig {
     pub long_term: Option<PathBuf>,
     /// The folder with the daily notes; `None` for `memory` in the data directory.
     pub daily: Option<PathBuf>,
+    /// The file with what memories mean; `None` for `vectors.db` in the data directory.
+    pub vectors: Option<PathBuf>,
+    /// What finds memories by their meaning: `embedded`, `off`, or a `provider/model`.
+    pub embeddings: String,
     /// The past days whose notes are in a prompt.
     pub window_days: u16,
     /// The time zone that days are of; `None` for the system's.
@@ -257,6 +261,8 @@ impl Config {
             memory: Box::new(MemoryConfig {
                 long_term: set.memory.long_term_path.clone(),
                 daily: set.memory.daily_dir.clone(),
+                vectors: set.memory.vec_store_path.clone(),
+                embeddings: set.memory.embeddings.clone(),
                 window_days: set.memory.daily_window_days,
                 zone: None,
             }),

@@ -10,6 +10,7 @@ mod anthropic;
 mod asking;
 mod chat_completions;
 mod conversation;
+mod embeddings;
 mod exchange;
 mod local;
 mod names;

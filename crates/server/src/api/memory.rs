@@ -88,7 +88,9 @@ async fn get_memory(call: Call, _params: NoParams) -> Result<MemoryState, Error>
             long_term,
             person,
             daily: daily.collect(),
-            vectors: VectorCount::default(),
+            vectors: VectorCount {
+                count: memories.meant() as u64,
+            },
             problems: memories.problems(),
         })
     })
@@ -125,11 +127,13 @@ async fn update_memory(call: Call, params: UpdateMemoryParams) -> Result<(), Err
 async fn search_memory(call: Call, params: SearchMemoryParams) -> Result<Vec<FoundMemory>, Error> {
     on_memories(&call, move |memories| {
         let found = memories.recall(&params.query, params.limit()).into_iter();
-        let found = found.map(|(memory, score)| FoundMemory {
+        let found = found.map(|(memory, found)| FoundMemory {
             id: memory.entry.id.to_string(),
             source: memory.source.to_string(),
             text: memory.entry.text,
-            score,
+            score: found.score,
+            words: found.words,
+            meaning: found.meaning,
             created_at: memory.entry.date,
         });
         Ok(found.collect())

@@ -408,3 +408,46 @@ async fn the_owner_alone_sees_changes_and_deletes_memories_over_the_api() {
     let audit = app.get("/api/audit").await.body.to_string();
     assert!(audit.contains("memory_changed") && audit.contains("memory_removed"));
 }
+
+// proves MD-11, MD-12, MD-15
+#[tokio::test]
+async fn a_memory_is_found_by_its_meaning_in_another_language() {
+    let app = AppBuilder::new().start([say("done")]).await;
+    let fact = "Пользователь не ест мясо и рыбу.";
+    app.ok(
+        "updateMemory",
+        json!({"facts": [fact, "The port is 5433."]}),
+    )
+    .await;
+    let meant = async || app.ok("getMemory", json!({})).await["vectors"]["count"].clone();
+    while meant().await != json!(2) {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let query = json!({"query": "is there any food that the person avoids?"});
+    let found = app.ok("searchMemory", query).await;
+    assert_eq!(found[0]["text"], fact, "{found:#}");
+    assert!(found[0]["meaning"].as_f64().unwrap() > 0.25, "{found:#}");
+    assert!(app.data_dir().join("vectors.db").exists());
+}
+
+// proves MD-12, MD-15
+#[tokio::test]
+async fn without_a_model_words_find_memories_and_a_person_is_told_why() {
+    for (set, expected) in [("off", None), ("nowhere/embed", Some("nowhere/embed"))] {
+        let with = move |config: &mut samovar_server::Config| {
+            config.memory.embeddings = set.to_owned();
+        };
+        let app = AppBuilder::new().with(with).start([say("done")]).await;
+        app.ok("updateMemory", json!({"facts": ["The port is 5433."]}))
+            .await;
+        let found = app.ok("searchMemory", json!({"query": "port"})).await;
+        assert_eq!(found[0]["text"], "The port is 5433.");
+        assert_eq!(found[0].get("meaning"), None);
+        let problems = app.get("/api/memory").await.body["problems"].to_string();
+        match expected {
+            Some(name) => assert!(problems.contains(name), "{problems}"),
+            None => assert_eq!(problems, "null"),
+        }
+        assert!(!app.data_dir().join("vectors.db").exists(), "{set}");
+    }
+}

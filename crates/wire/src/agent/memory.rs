@@ -65,7 +65,7 @@ pub struct DailyNotes {
 /// How many vectors there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VectorCount {
-    /// The number; 0, since memories are found by words alone.
+    /// The number of memories that are found by their meaning, too.
     pub count: u64,
 }
 
@@ -79,6 +79,11 @@ pub struct FoundMemory {
     pub text: String,
     /// What it is worth as a hit: more is better.
     pub score: f32,
+    /// How much of the query's words it has: 0 for none, about 1 for all.
+    pub words: f32,
+    /// How near its meaning is to the query's, from -1 to 1; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<f32>,
     /// Where it stands: a section of the long-term memory, or the day of a note.
     pub source: String,
     /// The day on which it was written, `2026-11-29`; absent of a line that a hand wrote.

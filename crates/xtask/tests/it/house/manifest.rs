@@ -33,17 +33,21 @@ pub(super) fn own_dependencies(path: &str, text: &str) -> Vec<Violation> {
 /// Features that reach beyond our own crates: `--all-features` would build a dependency twice, with
 /// it and without.
 pub(super) fn far_features(path: &str, text: &str) -> Vec<Violation> {
-    let features = lines(text).filter(|line| line.section == "features");
+    let features = || lines(text).filter(|line| line.section == "features");
+    let is_own = |feature: &str| {
+        let names = features().filter_map(|line| Some(line.text.split_once('=')?.0.trim()));
+        names.into_iter().any(|name| name == feature)
+    };
     let reaches = |line: &Line<'_>| {
         let (_, on) = line.text.split_once('=').unwrap_or_default();
         let mut on = on.split('"').skip(1).step_by(2);
-        on.any(|feature| !feature.starts_with("samovar-"))
+        on.any(|feature| !feature.starts_with("samovar-") && !is_own(feature))
     };
     let breach = |line: Line<'_>| {
         let breach = format!("`{}` reaches beyond our own crates", line.text);
         Violation::at(path, line.number, breach)
     };
-    features.filter(reaches).map(breach).collect()
+    features().filter(reaches).map(breach).collect()
 }
 
 /// Lints that are neither inherited nor, in the crates that may write them out, the same.

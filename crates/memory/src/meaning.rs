@@ -1,0 +1,316 @@
+//! What the memories mean: a vector for each text, made on one thread of low priority, newest first, and
+//! kept in the third store. Nothing waits for it: a text without a vector is found by its words.
+//!
+//! There is no queue that could lose one: what is to be made are the texts that have no vector.
+
+#[cfg(all(test, feature = "embedded-model"))]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use samovar_core::{TextHash, TextVector, Vectors};
+use samovar_embed::{Side, Vector};
+use samovar_locale::memory as locale;
+use sha2::{Digest as _, Sha256};
+use tokio::runtime::Handle;
+
+use crate::embedder::Embedder;
+use crate::memories::Memories;
+use crate::memory::Memory;
+
+/// After so long without work the embedder rests.
+const IDLE: Duration = Duration::from_mins(10);
+/// After a failure the next try waits so long at first, doubled each time, at most an hour.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_hours(1);
+/// Vectors that are kept with one write.
+const AT_ONCE: usize = 32;
+/// How much kinder than other threads the one that embeds is.
+const NICE: i32 = 10;
+
+/// What the texts of memories mean.
+pub struct Meaning {
+    embedder: Arc<dyn Embedder>,
+    store: Arc<dyn Vectors>,
+    runtime: Handle,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// What the texts mean; `None` before the store was read.
+    known: Option<HashMap<TextHash, Vector>>,
+    /// The texts that have no vector, the newest last.
+    wanted: Vec<(TextHash, String)>,
+    /// The texts of which none could be made.
+    failed: HashSet<TextHash>,
+    /// The texts that are gone and may have one in the store.
+    gone: Vec<TextHash>,
+    has_thread: bool,
+    is_closed: bool,
+    /// Why vectors could not be made or kept last.
+    problem: Option<String>,
+}
+
+enum Work {
+    Load,
+    Remove(Vec<TextHash>),
+    Embed(TextHash, String),
+    Rest,
+    End,
+}
+
+impl Meaning {
+    /// Made with an embedder, kept in a store; called within a runtime.
+    pub fn new(embedder: Arc<dyn Embedder>, store: Arc<dyn Vectors>) -> Arc<Self> {
+        Arc::new(Self {
+            embedder,
+            store,
+            runtime: Handle::current(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// What a query means; `None` if that cannot be known now, or nothing is known to compare it with.
+    /// May block for a tenth of a second.
+    pub(crate) fn of_query(&self, query: &str) -> Option<Vector> {
+        let is_empty = self.lock().known.as_ref().is_none_or(HashMap::is_empty);
+        if is_empty || query.trim().is_empty() {
+            return None;
+        }
+        let embedded = self.embedder.embed(Side::Query, query);
+        let embedded = embedded
+            .inspect_err(|why| tracing::debug!(%why, "a query is searched by its words alone"));
+        embedded.ok()
+    }
+
+    /// Why memories are found by their words alone, in one sentence.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let state = self.lock();
+        let why = state.problem.as_ref()?;
+        Some(locale::without_meaning(state.wanted.len().max(1), why))
+    }
+
+    /// What these memories mean, as far as it is known, as it is compared with queries. What is not known
+    /// will be made, and what is no memory any more is removed.
+    pub(crate) fn of(
+        self: &Arc<Self>,
+        all: &[Memory],
+        memories: &Weak<Memories>,
+    ) -> Vec<Option<Vector>> {
+        let hashes: Vec<_> = all.iter().map(|memory| hash(&memory.entry.text)).collect();
+        let mut state = self.lock();
+        let has_work = || !all.is_empty() || self.store.is_there();
+        if !state.has_thread && !state.is_closed && has_work() {
+            state.has_thread = self.begin(memories.clone());
+        }
+        let Some(known) = &mut state.known else {
+            return vec![None; all.len()];
+        };
+        let there: HashSet<_> = hashes.iter().copied().collect();
+        let gone: Vec<_> = known
+            .keys()
+            .copied()
+            .filter(|text| !there.contains(text))
+            .collect();
+        known.retain(|text, _| there.contains(text));
+        let found: Vec<_> = hashes.iter().map(|hash| known.get(hash).cloned()).collect();
+        let mut seen = HashSet::new();
+        let wanted = all
+            .iter()
+            .zip(&hashes)
+            .zip(&found)
+            .filter_map(|((memory, hash), found)| {
+                let is_wanted = found.is_none() && seen.insert(*hash);
+                is_wanted.then(|| (*hash, memory.entry.text.clone()))
+            });
+        // What failed last comes after all others.
+        let wanted = wanted.partition::<Vec<_>, _>(|(text, _)| state.failed.contains(text));
+        state.wanted = [wanted.0, wanted.1].concat();
+        state.failed.retain(|text| there.contains(text));
+        state.gone.extend(gone);
+        drop(state);
+        self.changed.notify_one();
+        self.centred(all, &found)
+    }
+
+    fn centred(&self, all: &[Memory], found: &[Option<Vector>]) -> Vec<Option<Vector>> {
+        let texts = all.iter().zip(found);
+        let texts =
+            texts.filter_map(|(memory, found)| Some((memory.entry.text.as_str(), found.as_ref()?)));
+        let texts: Vec<_> = texts.collect();
+        let mut centred = self.embedder.centred(&texts).into_iter();
+        found
+            .iter()
+            .map(|found| found.as_ref().and_then(|_| centred.next()))
+            .collect()
+    }
+
+    /// Ends the thread.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(self: &Arc<Self>, memories: Weak<Memories>) -> bool {
+        let meaning = self.clone();
+        let thread = thread::Builder::new().name("meaning".to_owned());
+        let begun = thread.spawn(move || {
+            let id = Some(rustix::thread::gettid());
+            if let Err(error) = rustix::process::setpriority_process(id, NICE) {
+                tracing::debug!(%error, "memories are embedded at the usual priority");
+            }
+            meaning.work(&memories);
+        });
+        begun
+            .inspect_err(|error| tracing::warn!(%error, "memories are found by their words alone"))
+            .is_ok()
+    }
+
+    fn work(&self, memories: &Weak<Memories>) {
+        let mut fresh = Vec::new();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let done = match self.next() {
+                Work::End => return,
+                Work::Rest => {
+                    self.embedder.rest();
+                    continue;
+                }
+                Work::Load => self.load(),
+                Work::Remove(gone) => {
+                    fresh.retain(|(text, _)| !gone.contains(text));
+                    self.remove(gone)
+                }
+                Work::Embed(text, words) => self.embed(text, &words, &mut fresh),
+            };
+            let is_due =
+                fresh.len() >= AT_ONCE || (!fresh.is_empty() && self.lock().wanted.is_empty());
+            let kept = if is_due || done.is_err() {
+                self.keep(&mut fresh)
+            } else {
+                Ok(())
+            };
+            let Some(memories) = memories.upgrade() else {
+                return;
+            };
+            if is_due || fresh.is_empty() {
+                memories.again();
+            }
+            drop(memories);
+            match done.and(kept) {
+                Ok(()) => {
+                    pause = FIRST_PAUSE;
+                    self.lock().problem = None;
+                }
+                Err(why) => {
+                    tracing::warn!(%why, "memories without a vector are found by their words alone");
+                    self.lock().problem = Some(why);
+                    self.pause(pause);
+                    pause = (pause * 2).min(MAX_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// What is to be done next, once there is something.
+    fn next(&self) -> Work {
+        let mut state = self.lock();
+        loop {
+            if state.is_closed {
+                return Work::End;
+            }
+            if state.known.is_none() {
+                return Work::Load;
+            }
+            if !state.gone.is_empty() {
+                return Work::Remove(std::mem::take(&mut state.gone));
+            }
+            if let Some((text, words)) = state.wanted.pop() {
+                return Work::Embed(text, words);
+            }
+            let waited = self.changed.wait_timeout(state, IDLE);
+            let (next, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            let is_idle = state.wanted.is_empty() && state.gone.is_empty() && !state.is_closed;
+            if waited.timed_out() && is_idle {
+                return Work::Rest;
+            }
+        }
+    }
+
+    /// Waits, at most until the thread has to end.
+    fn pause(&self, pause: Duration) {
+        let state = self.lock();
+        let open = |state: &mut State| !state.is_closed;
+        drop(self.changed.wait_timeout_while(state, pause, open));
+    }
+
+    fn load(&self) -> Result<(), String> {
+        let loaded = self
+            .runtime
+            .block_on(self.store.load(self.embedder.model()));
+        // Without what was kept, all of it is made again.
+        let (loaded, done) = match loaded {
+            Ok(loaded) => (loaded, Ok(())),
+            Err(broken) => (Vec::new(), Err(broken.to_string())),
+        };
+        let loaded = loaded
+            .into_iter()
+            .filter_map(|(text, bytes)| Some((text, Vector::read(&bytes)?)));
+        self.lock().known = Some(loaded.collect());
+        done
+    }
+
+    fn embed(
+        &self,
+        text: TextHash,
+        words: &str,
+        fresh: &mut Vec<TextVector>,
+    ) -> Result<(), String> {
+        let embedded = self.embedder.embed(Side::Passage, words);
+        let mut state = self.lock();
+        let Ok(vector) = embedded else {
+            state.failed.insert(text);
+            return embedded.map(drop);
+        };
+        state.failed.remove(&text);
+        fresh.push((text, vector.bytes()));
+        if let Some(known) = &mut state.known {
+            known.insert(text, vector);
+        }
+        Ok(())
+    }
+
+    fn keep(&self, fresh: &mut Vec<TextVector>) -> Result<(), String> {
+        let fresh = std::mem::take(fresh);
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let kept = self
+            .runtime
+            .block_on(self.store.keep(self.embedder.model(), fresh));
+        kept.map_err(|broken| broken.to_string())
+    }
+
+    fn remove(&self, gone: Vec<TextHash>) -> Result<(), String> {
+        let removed = self.runtime.block_on(self.store.remove(gone.clone()));
+        removed.map_err(|broken| {
+            self.lock().gone.extend(gone);
+            broken.to_string()
+        })
+    }
+}
+
+fn hash(text: &str) -> TextHash {
+    Sha256::digest(text).into()
+}
