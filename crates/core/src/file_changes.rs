@@ -73,8 +73,9 @@ pub trait FileChanges: Send + Sync {
         calls: Vec<ClosedCall>,
     ) -> Future<'a, Result<TakenBack, Error>>;
 
-    /// Deletes what the turns remembered, if the sender may change that. The turns are taken back right
-    /// after it, so a stop of the server in between leaves turns that can be taken back again.
+    /// Deletes what the turns remembered and proposed, if the sender may change that, and answers the ids.
+    /// The turns are taken back right after it, so a stop of the server in between leaves turns that can
+    /// be taken back again.
     ///
     /// # Errors
     /// It cannot be deleted, or that cannot be recorded.
@@ -82,8 +83,14 @@ pub trait FileChanges: Send + Sync {
         &'a self,
         _by: &'a Sender,
         _turns: &'a [TurnId],
-    ) -> Future<'a, Result<(), Error>> {
-        Box::pin(std::future::ready(Ok(())))
+    ) -> Future<'a, Result<Vec<String>, Error>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Brings back what [`unremember`](Self::unremember) deleted, because the turns could not be taken
+    /// back.
+    fn put_back<'a>(&'a self, _by: &'a Sender, _ids: &'a [String]) -> Future<'a, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     /// Forgets what turns of a session changed: they can no longer be taken back.

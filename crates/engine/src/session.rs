@@ -46,6 +46,7 @@ mod recovery;
 mod resent;
 mod turns;
 mod undo;
+mod unremembered;
 mod waking;
 
 /// Commands of clients that wait for a turn's attention, at most.

@@ -31,7 +31,7 @@ impl MemoryId {
     }
 
     /// The id of a line without one: lines that say the same have the same.
-    fn of_words(text: &str) -> Self {
+    pub(crate) fn of_words(text: &str) -> Self {
         Self::hashed('h', &plain(text))
     }
 

@@ -1,8 +1,8 @@
 //! What agents remember: Markdown files that a person can read and edit, and the tools that change them
 //! (MD-9 to MD-13).
 //!
-//! Here: the line of a memory ([`Entry`]), the files and every change of them ([`Memories`]), which of
-//! them have the words of a query, what a prompt has of them ([`Told`]), and the tools `remember`,
+//! Here: the line of a memory ([`Entry`]), the files and every change of them ([`Memories`]), what waits
+//! for the owner's answer ([`Proposal`]), which memories have the words of a query, what a prompt has of them ([`Told`]), and the tools `remember`,
 //! `note_today`, `recall` and `forget` ([`tools`]). Not here: whose memory a session has, who may call
 //! what, the prompt itself (the engine), the settings (the server).
 //!
@@ -26,7 +26,7 @@ pub use embedder::{Embedded, Embedder};
 pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
 pub use index::Index;
 pub use meaning::Meaning;
-pub use memories::Memories;
+pub use memories::{About, MAX_WAITING, Memories, Proposal};
 pub use memory::{Kept, Memory, Origin, Settings, Source};
 pub use rank::{Ranked, ranked};
 pub use told::Told;

@@ -1,5 +1,6 @@
 //! The memories of a folder's store: what there is, and every change of it. All of it may block.
 
+mod proposals;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,8 @@ use crate::index::Index;
 use crate::meaning::Meaning;
 use crate::memory::{Kept, Memory, Origin, Settings, Source};
 use crate::rank::{Ranked, ranked};
+
+pub use proposals::{About, MAX_WAITING, Proposal};
 
 /// The days that are read, at most, the newest.
 const MAX_DAYS: usize = 1_000;
@@ -74,6 +77,7 @@ struct State {
     long_term: Seen,
     days: BTreeMap<Date, Seen>,
     forgotten: Seen,
+    proposals: Seen,
     /// Why the folder with the daily notes cannot be read.
     folder: Option<String>,
     known: Arc<Known>,
@@ -110,11 +114,7 @@ impl Memories {
             meaning: OnceLock::new(),
             no_meaning: OnceLock::new(),
         };
-        let mut state = memories.look();
-        if let Err(why) = memories.remove_forgotten(&mut state) {
-            tracing::warn!(%why, "the line of a deleted memory is still in its file; it is not used");
-        }
-        drop(state);
+        memories.finish();
         memories
     }
 
@@ -188,6 +188,8 @@ impl Memories {
     pub fn problems(&self) -> Vec<String> {
         let state = self.look();
         let problems = state.files().filter_map(|seen| seen.problem.as_ref());
+        let proposed = state.proposals.problem.iter();
+        let problems = problems.chain(proposed.filter(|_| state.folder.is_none()));
         let remarks = self.settings.remarks.iter();
         let meaning = self.meaning.get();
         let meaning = meaning.and_then(|(meaning, _)| meaning.problem());
@@ -307,7 +309,7 @@ impl Memories {
     }
 
     /// Deletes a memory: first its id is kept as deleted, from when on it is used nowhere, then its line
-    /// goes.
+    /// goes. Proposals that say the same go with it.
     ///
     /// # Errors
     /// Why not, in one sentence: an unknown id, for instance.
@@ -319,34 +321,64 @@ impl Memories {
         if let Some(why) = problem(&state, &memory.source) {
             return Err(why);
         }
-        self.bury(&mut state, [id])?;
+        let proposed = proposals::waiting(&state).into_iter();
+        let proposed = proposed.filter(|proposal| memory.entry.says(&proposal.text));
+        let proposed: Vec<_> = proposed.map(|proposal| proposal.id).collect();
+        self.bury(&mut state, proposed.iter().chain([id]))?;
         self.remove(&mut state, &memory)?;
+        self.drop_proposals(&mut state, |proposal| proposed.contains(&proposal.id))?;
         Ok(memory)
     }
 
-    /// Deletes the memories of turns that are taken back, but for those that a person has corrected
-    /// since; answers their ids. From then on they are used nowhere, also where their lines stay because
-    /// a file cannot be written.
+    /// Deletes the memories and proposals of turns that are taken back, but for what a person has
+    /// corrected since; of a token's turns the proposals alone. Answers their ids. From then on they are
+    /// used nowhere; their lines go with [`finish`](Self::finish).
     ///
     /// # Errors
     /// Why not, in one sentence.
-    pub fn forget_turns(&self, turns: &[TurnId]) -> Result<Vec<MemoryId>, String> {
+    pub fn forget_turns(
+        &self,
+        turns: &[TurnId],
+        token: Option<&str>,
+    ) -> Result<Vec<MemoryId>, String> {
         let mut state = self.look();
+        let is_of = |turn: &Option<TurnId>| turn.as_ref().is_some_and(|turn| turns.contains(turn));
         // What a person has moved into their own file is theirs.
         let of_turns = |memory: &&Memory| {
             let (entry, is_persons) = (&memory.entry, matches!(memory.source, Source::Person(_)));
-            let turn = entry.turn.as_ref().filter(|_| entry.is_as_written);
-            !is_persons && turn.is_some_and(|turn| turns.contains(turn))
+            token.is_none() && !is_persons && entry.is_as_written && is_of(&entry.turn)
         };
-        let all = state.known.all.iter();
-        let all: Vec<_> = all.filter(of_turns).cloned().collect();
-        self.bury(&mut state, all.iter().map(|memory| &memory.entry.id))?;
-        for memory in &all {
-            if let Err(why) = self.remove(&mut state, memory) {
-                tracing::warn!(%why, "the line of a deleted memory is still in its file; it is not used");
-            }
+        let all = state.known.all.iter().filter(of_turns);
+        let mut gone: Vec<_> = all.map(|memory| memory.entry.id.clone()).collect();
+        let proposed = proposals::waiting(&state).into_iter();
+        let proposed = proposed.filter(|it| is_of(&it.turn));
+        let proposed = proposed.filter(|it| token.is_none() || it.by.as_deref() == token);
+        gone.extend(proposed.map(|proposal| proposal.id));
+        self.bury(&mut state, &gone)?;
+        Ok(gone)
+    }
+
+    /// Brings back what [`forget_turns`](Self::forget_turns) deleted, because the turns stay.
+    ///
+    /// # Errors
+    /// Why not, in one sentence.
+    pub fn put_back(&self, ids: &[MemoryId]) -> Result<(), String> {
+        let mut state = self.look();
+        self.buried().change(&mut state.forgotten, |text| {
+            let is_left = |line: &&str| !ids.iter().any(|id| id.as_str() == *line);
+            let left = text.lines().filter(is_left);
+            left.flat_map(|line| [line, "\n"]).collect()
+        })?;
+        self.index(&mut state);
+        Ok(())
+    }
+
+    /// Takes away the lines of what is deleted. Where a file cannot be written they stay, unused.
+    pub fn finish(&self) {
+        let mut state = self.look();
+        if let Err(why) = self.remove_forgotten(&mut state) {
+            tracing::warn!(%why, "the line of a deleted memory is still in its file; it is not used");
         }
-        Ok(all.into_iter().map(|memory| memory.entry.id).collect())
     }
 
     /// Gives a memory another text, by a person's word: it is no longer marked as from outside.
@@ -429,6 +461,7 @@ impl Memories {
         let person = self.person();
         has_changed |= person.is_some_and(|file| file.look(&mut state.person));
         has_changed |= self.buried().look(&mut state.forgotten);
+        self.proposed().look(&mut state.proposals);
         let files = SmallFiles::of(&self.settings.daily).and_then(|files| files.list());
         state.folder = files.as_ref().err().and_then(|error| {
             let is_missing = error.kind() == ErrorKind::NotFound;
@@ -553,8 +586,11 @@ impl Memories {
         Ok(())
     }
 
-    /// Takes away the lines of memories that are kept as deleted.
+    /// Takes away the lines of memories that are kept as deleted, and of proposals that wait no more.
     fn remove_forgotten(&self, state: &mut State) -> Result<(), String> {
+        let waiting = proposals::waiting(state);
+        let waits = |id: &MemoryId| waiting.iter().any(|proposal| proposal.id == *id);
+        self.drop_proposals(state, |proposal| !waits(&proposal.id))?;
         let gone = forgotten(state);
         if gone.is_empty() {
             return Ok(());

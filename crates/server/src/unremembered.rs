@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use samovar_core::audit::{Decision, What};
 use samovar_core::file_changes::{ClosedCall, TakenBack};
 use samovar_core::{Clock, Code, Error, FileChanges, Future, Sender, SessionId, TurnId};
-use samovar_memory::Memories;
+use samovar_memory::{Memories, MemoryId};
 
 use crate::api::State;
 use crate::clock::SystemClock;
@@ -32,6 +32,23 @@ impl WithMemories {
             state: Arc::downgrade(state),
         })
     }
+
+    /// Does something with the memories, on a thread that may block.
+    async fn with_memories<A: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Memories) -> Result<A, String> + Send + 'static,
+    ) -> Result<A, String> {
+        let memories = self.memories.clone();
+        let done = tokio::task::spawn_blocking(move || run(&memories)).await;
+        done.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    async fn record(&self, what: What, by: &Sender, id: &MemoryId) -> Result<(), Error> {
+        let decision = Decision::new(what, by.name(), SystemClock.now());
+        let decision = decision.about(format!("memory {id}")).by_rule("undo");
+        let state = self.state.upgrade().ok_or_else(starting)?;
+        state.record(decision).await
+    }
 }
 
 impl FileChanges for WithMemories {
@@ -49,29 +66,55 @@ impl FileChanges for WithMemories {
         &'a self,
         by: &'a Sender,
         turns: &'a [TurnId],
-    ) -> Future<'a, Result<(), Error>> {
+    ) -> Future<'a, Result<Vec<String>, Error>> {
         Box::pin(async move {
-            // No other token than the owner's changes the owner's memory.
-            if by.is_guest() {
-                return Ok(());
+            // Another token than the owner's takes back what it proposed, and no memory.
+            let token = by.is_guest().then(|| by.name().to_owned());
+            let turns = turns.to_vec();
+            let forget = move |memories: &Memories| memories.forget_turns(&turns, token.as_deref());
+            let gone = self.with_memories(forget).await;
+            let gone = gone.map_err(|why| Error::new(Code::StoreFailed, why))?;
+            let ids: Vec<_> = gone.iter().map(ToString::to_string).collect();
+            for id in &gone {
+                if let Err(error) = self.record(What::MemoryRemoved, by, id).await {
+                    self.put_back(by, &ids).await;
+                    return Err(error);
+                }
             }
-            let (memories, turns) = (self.memories.clone(), turns.to_vec());
-            let forgotten = tokio::task::spawn_blocking(move || memories.forget_turns(&turns));
-            let forgotten = forgotten.await.map_err(|error| error.to_string());
-            let forgotten = forgotten.and_then(|forgotten| forgotten);
-            let forgotten = forgotten.map_err(|why| Error::new(Code::StoreFailed, why))?;
-            for id in forgotten {
-                let gone = Decision::new(What::MemoryRemoved, by.name(), SystemClock.now());
-                let gone = gone.about(format!("memory {id}")).by_rule("undo");
-                let state = self.state.upgrade().ok_or_else(starting)?;
-                state.record(gone).await?;
+            Ok(ids)
+        })
+    }
+
+    fn put_back<'a>(&'a self, by: &'a Sender, ids: &'a [String]) -> Future<'a, ()> {
+        Box::pin(async move {
+            let ids: Vec<_> = ids.iter().filter_map(|id| MemoryId::read(id)).collect();
+            if ids.is_empty() {
+                return;
             }
-            Ok(())
+            let again = ids.clone();
+            if let Err(why) = self.with_memories(move |it| it.put_back(&again)).await {
+                tracing::error!(%why, "a turn stays, but what it remembered could not be put back");
+                return;
+            }
+            for id in &ids {
+                if let Err(error) = self.record(What::MemoryChanged, by, id).await {
+                    tracing::error!(%error, "a memory was put back without a record");
+                }
+            }
         })
     }
 
     fn forget<'a>(&'a self, session: &'a SessionId, turns: &'a [TurnId]) -> Future<'a, ()> {
-        self.changes.forget(session, turns)
+        Box::pin(async move {
+            let finished = self.with_memories(|memories| {
+                memories.finish();
+                Ok(())
+            });
+            if let Err(why) = finished.await {
+                tracing::error!(%why, "lines of deleted memories are still in their files");
+            }
+            self.changes.forget(session, turns).await;
+        })
     }
 
     fn forget_session<'a>(&'a self, session: &'a SessionId) -> Future<'a, ()> {

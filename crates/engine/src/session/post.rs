@@ -8,13 +8,14 @@ use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
     Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
-    Message, Model, Reminders, Role, Sender, SessionChange, TurnId,
+    Message, Model, Reminders, Role, SessionChange, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 
 use super::resent::{Content, posted};
 use super::turns::{ContinueWhen, Due, Live, LiveState};
+use super::unremembered::{TakenBack, Unremembered};
 use super::waking::waking;
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
 use crate::blobs::Naming;
@@ -61,9 +62,6 @@ impl OpenSession {
     }
 }
 
-/// Turns that are taken back, and who does that.
-type TakenBack<'a> = (&'a [TurnId], &'a Sender);
-
 impl Mailbox {
     /// Keeps a message and its turn with one commit, then lets the turn run or wait (AS-10, AS-11).
     /// One that was kept before joins its turn.
@@ -95,7 +93,7 @@ impl Mailbox {
         post: Post,
         undone: Option<(Vec<Draft>, TakenBack<'_>)>,
     ) -> Result<Accepted, Error> {
-        let (undone, gone) = undone.unzip();
+        let (undone, taken_back) = undone.unzip();
         let is_anew = undone.is_some();
         let missing = self.missing();
         let max_queue = self.parts.settings.max_queue;
@@ -110,9 +108,7 @@ impl Mailbox {
         let turn = TurnId::fresh(self.parts.ids.as_ref());
         // They are removed again unless their message is kept.
         let naming = self.parts.keep_images(&model, &post.images).await?;
-        if let Some((turns, by)) = gone {
-            self.parts.toolbox.changes().unremember(by, turns).await?;
-        }
+        let gone = Unremembered::of(self.parts.toolbox.changes(), taken_back).await?;
         let message = Arc::new(
             self.parts
                 .user_message(post.message, post.text, &post.images),
@@ -140,7 +136,8 @@ impl Mailbox {
         if let Some((kinds, ..)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
-        let kept = open.keep(drafts, None).await.map_err(refusal)?;
+        let kept = open.keep(drafts, None).await.map_err(refusal);
+        let kept = gone.unless(kept).await?;
         naming.map(Naming::named).unwrap_or_default();
         let posted = posted(&message, &turn, &kept);
         if let Some((_, state, told)) = begun {

@@ -13,6 +13,7 @@ use samovar_core::{
 use samovar_locale as locale;
 
 use super::Mailbox;
+use super::unremembered::Unremembered;
 use crate::context::Transcript;
 use crate::log::Draft;
 use crate::parts::{no_such_message, refusal};
@@ -93,11 +94,16 @@ impl Mailbox {
             refused
         };
         let changes = self.parts.toolbox.changes();
-        changes.unremember(by, &turns).await.map_err(incomplete)?;
-        let missing = self.missing();
-        let open = self.open.as_mut().ok_or(missing)?;
-        let kept = open.keep(vec![undone(&last, files.clone())], None).await;
-        let kept = kept.map_err(|broken| incomplete(refusal(broken)))?;
+        let gone = Unremembered::of(changes.clone(), Some((&turns, by)));
+        let gone = gone.await.map_err(incomplete)?;
+        let kept = match self.open.as_mut() {
+            Some(open) => {
+                let kept = open.keep(vec![undone(&last, files.clone())], None).await;
+                kept.map_err(refusal)
+            }
+            None => Err(self.missing()),
+        };
+        let kept = gone.unless(kept).await.map_err(incomplete)?;
         // What was taken back is never shown again, even if nothing can be read in its place.
         let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");

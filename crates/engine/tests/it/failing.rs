@@ -1,13 +1,18 @@
 //! Stores that fail for a while: what is refused then has not happened.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use samovar_core::command::Change;
-use samovar_core::{Accepted, Action, Code, Effect, Outcome, Title, ToolReply};
+use samovar_core::file_changes::{ClosedCall, TakenBack};
+use samovar_core::{
+    Accepted, Action, Code, Effect, Error, FileChanges, Future, Outcome, Sender, SessionId, Title,
+    ToolReply, TurnId,
+};
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use serde_json::json;
 
-use crate::rig::{Rig, settings, well};
+use crate::rig::{Rig, said_as, session, settings, turn_of, well};
 
 fn rename(title: &str) -> Action {
     Action::Change(Change {
@@ -150,4 +155,73 @@ async fn a_session_is_deleted_only_once_the_audit_has_its_calls_which_no_history
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert_eq!(audit.calls(), calls);
+}
+
+/// Tells what an undo has deleted and brought back.
+#[derive(Default)]
+struct Remembered(Mutex<Vec<String>>);
+
+impl FileChanges for Remembered {
+    fn take_back<'a>(
+        &'a self,
+        _by: &'a Sender,
+        _session: &'a SessionId,
+        _turns: &'a [TurnId],
+        _calls: Vec<ClosedCall>,
+    ) -> Future<'a, Result<TakenBack, Error>> {
+        Box::pin(std::future::ready(Ok(TakenBack::default())))
+    }
+
+    fn unremember<'a>(
+        &'a self,
+        _by: &'a Sender,
+        turns: &'a [TurnId],
+    ) -> Future<'a, Result<Vec<String>, Error>> {
+        self.0.lock().unwrap().push(format!("gone {}", turns.len()));
+        Box::pin(std::future::ready(Ok(vec!["m1".to_owned()])))
+    }
+
+    fn put_back<'a>(&'a self, _by: &'a Sender, ids: &'a [String]) -> Future<'a, ()> {
+        self.0.lock().unwrap().push(format!("back {ids:?}"));
+        Box::pin(std::future::ready(()))
+    }
+
+    fn forget<'a>(&'a self, _session: &'a SessionId, _turns: &'a [TurnId]) -> Future<'a, ()> {
+        self.0.lock().unwrap().push("over".to_owned());
+        Box::pin(std::future::ready(()))
+    }
+
+    fn forget_session<'a>(&'a self, _session: &'a SessionId) -> Future<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+// proves MD-13, DU-12
+#[tokio::test(start_paused = true)]
+async fn what_a_turn_remembered_is_put_back_when_its_undo_cannot_be_kept() {
+    let changes = Arc::new(Remembered::default());
+    let world = World::answering([say("an answer"), say("another")]);
+    let rig = Rig::changing(world, changes.clone()).await;
+    rig.open(session()).await;
+    let turn = turn_of(rig.submit(said_as("m1", "one")).await);
+    rig.over(&turn).await;
+    let Action::Post(post) = said_as("m1", "one") else {
+        panic!("a message is posted");
+    };
+    let seen = || std::mem::take(&mut *changes.0.lock().unwrap());
+    for rewrites in [false, true] {
+        let undo = Action::Undo { turn: None };
+        let action = if rewrites {
+            Action::Rewrite(post.clone())
+        } else {
+            undo
+        };
+        rig.disk.full_journal().set(true);
+        assert_eq!(rig.refused(action).await, Code::StoreFull);
+        assert_eq!(seen(), ["gone 1", "back [\"m1\"]"], "{rewrites}");
+        assert_eq!(rig.texts().await, ["one", "an answer"]);
+        rig.disk.full_journal().set(false);
+    }
+    rig.undo().await;
+    assert_eq!(seen(), ["gone 1", "over"]);
 }

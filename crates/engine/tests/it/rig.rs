@@ -7,8 +7,8 @@ use samovar_core::agent::{AgentEntry, AgentOrigin};
 use samovar_core::command::{Opening, Post, Text};
 use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
 use samovar_core::{
-    Accepted, Action, Agent, Agents, Approval, CallId, Code, Delivery, Error, Event, FinishReason,
-    Kind, MessageId, Outcome, Prompt, Role, Sender, Seq, SessionId, Toolset, TurnId,
+    Accepted, Action, Agent, Agents, Approval, CallId, Code, Delivery, Error, Event, FileChanges,
+    FinishReason, Kind, MessageId, Outcome, Prompt, Role, Sender, Seq, SessionId, Toolset, TurnId,
 };
 use samovar_doubles::{Disk, MemoryJournal, Reply, ScriptedModel, TestTool, World};
 use samovar_engine::{DelegationTools, Engine, Follower, OpenCall, Ports, Settings, Toolbox};
@@ -141,7 +141,24 @@ impl Rig {
         agents: Option<Arc<TestAgents>>,
         settings: Settings,
     ) -> Self {
-        let toolbox = Toolbox::default();
+        let none = Arc::new(());
+        Self::start_with(disk, world, (tools, none), agents, settings).await
+    }
+
+    /// One without tools whose undo takes back changes through this.
+    pub(crate) async fn changing(world: World, changes: Arc<dyn FileChanges>) -> Self {
+        let both = (Vec::new(), changes);
+        Self::start_with(disk(), world, both, None, settings()).await
+    }
+
+    async fn start_with(
+        disk: Disk,
+        world: World,
+        (tools, changes): (Vec<Arc<dyn Toolset>>, Arc<dyn FileChanges>),
+        agents: Option<Arc<TestAgents>>,
+        settings: Settings,
+    ) -> Self {
+        let toolbox = Toolbox::default().with_changes(changes);
         for tool in &tools {
             toolbox.add(tool).unwrap();
         }

@@ -1,3 +1,5 @@
+mod proposals;
+
 use std::fs;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -383,7 +385,7 @@ fn a_turn_that_is_taken_back_takes_its_memories_with_it() {
         ..origin("c")
     };
     memories.note("Drank milk.", other).unwrap();
-    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()]);
+    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()], None);
     assert_eq!(gone.unwrap(), [origin("a").id, origin("b").id]);
     assert_eq!(facts(&memories), ["Drank milk."]);
 }
@@ -442,7 +444,7 @@ fn the_persons_own_file_is_read_by_every_store_and_written_by_the_person_alone()
     let text = place.text("MEMORY.md");
     fs::write(place.file("own/MEMORY.md"), &text).unwrap();
     fs::remove_file(place.file("MEMORY.md")).unwrap();
-    let gone = stores[0].forget_turns(&[TurnId::new("t1").unwrap()]);
+    let gone = stores[0].forget_turns(&[TurnId::new("t1").unwrap()], None);
     assert_eq!((gone.unwrap(), place.text("own/MEMORY.md")), (vec![], text));
 }
 
@@ -460,7 +462,7 @@ fn a_turn_that_is_taken_back_leaves_what_a_person_has_corrected_since() {
     memories.edit(&origin("a").id, "Corrected a.").unwrap();
     let text = place.text("MEMORY.md").replace("Fact b.", "By hand b.");
     fs::write(place.file("MEMORY.md"), text).unwrap();
-    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()]);
+    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()], None);
     assert_eq!(gone.unwrap(), [origin("c").id]);
     assert_eq!(facts(&memories), ["Corrected a.", "By hand b."]);
     let a = memories.get(&origin("a").id).unwrap().entry;
@@ -472,7 +474,7 @@ fn a_turn_that_is_taken_back_leaves_what_a_person_has_corrected_since() {
         .unwrap();
     let text = place.text("MEMORY.md") + &"- another line\n".repeat(80_000);
     fs::write(place.file("MEMORY.md"), text).unwrap();
-    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()]);
+    let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()], None);
     assert_eq!(gone.unwrap(), [origin("d").id]);
     assert!(place.text("MEMORY.md").contains("Fact d."));
     assert_eq!(memories.recall("fact d", 5), []);
