@@ -56,6 +56,10 @@ words! {
         MemoryChanged = "memory_changed",
         /// A memory was deleted outside of a turn.
         MemoryRemoved = "memory_removed",
+        /// What an agent proposed to remember was accepted.
+        ProposalAccepted = "proposal_accepted",
+        /// It was refused.
+        ProposalRefused = "proposal_refused",
         /// An agent's definition was added or changed.
         AgentChanged = "agent_changed",
         /// An agent's definition was removed.

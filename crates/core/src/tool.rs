@@ -244,6 +244,8 @@ pub struct CallContext {
     /// Whether the session had read text from outside before, so that the call sends nothing to hosts
     /// that the gate has not seen (TL-10).
     pub tainted: bool,
+    /// The name of the token that began the session; `None` if that is not another one than the owner's.
+    pub guest: Option<Arc<str>>,
     /// Whether a rule allowed the call: a person, or the configuration, has allowed others like it.
     pub by_rule: bool,
     /// What was found when the call was examined ([`Toolset::facts`]); the gate decided by it.
@@ -272,6 +274,7 @@ impl CallContext {
             skills: None,
             approved: None,
             tainted: false,
+            guest: None,
             by_rule: false,
             facts: None,
             progress: ProgressSink::default(),

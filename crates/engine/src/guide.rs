@@ -12,6 +12,8 @@ pub const READ_SKILL: &str = "read_skill";
 
 /// The tools over the memory of the folder's store: to keep, to note, to delete, and to find.
 pub const MEMORY_TOOLS: [&str; 4] = ["remember", "note_today", "forget", "recall"];
+/// Those with which an agent proposes to the owner what to remember.
+pub(crate) const PROPOSING_TOOLS: [&str; 2] = ["remember", "note_today"];
 
 /// The agent that is told.
 #[derive(Clone, Debug)]

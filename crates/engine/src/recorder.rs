@@ -248,14 +248,16 @@ fn skill(tool: &str, outcome: &Outcome) -> Option<String> {
     Some(format!("skill {name}: sha256 {sha256}"))
 }
 
-/// The memory that was kept, noted or deleted.
+/// The memory that was kept, noted, deleted or proposed.
 fn memory(tool: &str, outcome: &Outcome) -> Option<String> {
     let data = outcome
         .data
         .as_ref()
         .filter(|_| MEMORY_TOOLS.contains(&tool))?;
-    let id = data.get("memory")?.as_str()?;
-    Some(format!("memory {id}"))
+    ["memory", "proposal"].into_iter().find_map(|kind| {
+        let id = data.get(kind)?.as_str()?;
+        Some(format!("{kind} {id}"))
+    })
 }
 
 /// The hash of a call's arguments, if its message is among these events.

@@ -12,7 +12,7 @@ use samovar_core::{
 use sha2::{Digest, Sha256};
 
 use crate::context::{Images, Transcript};
-use crate::guide::{Audience, Guidance, MEMORY_TOOLS, READ_SKILL};
+use crate::guide::{Audience, Guidance, MEMORY_TOOLS, PROPOSING_TOOLS, READ_SKILL};
 use crate::layers::{self, Texts};
 use crate::log::Keeping;
 use crate::parts::Parts;
@@ -25,15 +25,55 @@ use crate::{context, delegation, posted};
 pub(crate) struct OfSession {
     /// What its client tells the agent.
     pub(crate) prompt: Option<SystemPrompt>,
-    /// Whether the owner began it, so that the owner's memory is for it (MD-11).
-    pub(crate) is_owners: bool,
+    /// What its agents have of the owner's memory.
+    pub(crate) memory: MemoryUse,
+}
+
+/// What an agent has of the owner's memory (MD-11): what the session has that the owner began, and
+/// another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MemoryUse {
+    /// Nothing.
+    #[default]
+    None,
+    /// It proposes what to remember, for the token of this name.
+    Proposes(Arc<str>),
+    /// All of it.
+    Whole,
+}
+
+impl MemoryUse {
+    fn of(begun_by: Option<&Beginner>) -> Self {
+        match begun_by {
+            Some(Beginner::Owner) => Self::Whole,
+            Some(Beginner::Token(name)) => Self::Proposes(name.as_str().into()),
+            Some(Beginner::Program) | None => Self::None,
+        }
+    }
+
+    /// Whether a tool is for it.
+    fn has(&self, tool: &str) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Proposes(_) => PROPOSING_TOOLS.contains(&tool) || !MEMORY_TOOLS.contains(&tool),
+            Self::None => !MEMORY_TOOLS.contains(&tool),
+        }
+    }
+
+    /// The token for which it proposes.
+    pub(crate) fn guest(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Proposes(name) => Some(name),
+            Self::None | Self::Whole => None,
+        }
+    }
 }
 
 impl OfSession {
     pub(crate) fn new(prompt: Option<&SystemPrompt>, begun_by: Option<&Beginner>) -> Self {
         Self {
             prompt: prompt.cloned(),
-            is_owners: begun_by == Some(&Beginner::Owner),
+            memory: MemoryUse::of(begun_by),
         }
     }
 
@@ -41,7 +81,7 @@ impl OfSession {
     pub(crate) fn for_agent(&self, agent: &AgentPath) -> Self {
         Self {
             prompt: self.prompt.clone().filter(|_| delegation::is_told(agent)),
-            is_owners: self.is_owners,
+            memory: self.memory.clone(),
         }
     }
 }
@@ -56,8 +96,8 @@ pub(crate) struct Told {
     /// What stands before the message that began the turn besides what its client posted: the notes of
     /// the present day.
     pub(crate) today: Option<String>,
-    /// Whether it has a memory, so that it is offered the tools for that.
-    pub(crate) has_memory: bool,
+    /// What it has of the owner's memory, so that it is offered the tools for that.
+    pub(crate) memory: MemoryUse,
     /// Whether there are skills, so that it is offered the tool to read them.
     pub(crate) has_skills: bool,
     /// The names of those that it may read.
@@ -71,7 +111,7 @@ impl Told {
             layers: layers::layers(agent, settings, &texts),
             is_foreign: is_foreign || texts.guidance.is_foreign,
             has_skills: texts.guidance.skills.is_some(),
-            has_memory: false,
+            memory: MemoryUse::None,
             today: texts.guidance.today,
             readable: Arc::new(texts.guidance.readable),
         }
@@ -158,8 +198,7 @@ impl Parts {
     pub(crate) fn has_tool(&self, agent: &Agent, turn: &Turn, told: &Told, tool: &str) -> bool {
         let for_ui = &self.settings.for_ui;
         let is_shown = || turn.posted().is_some() || !for_ui.iter().any(|name| name == tool);
-        let has_use = (tool != READ_SKILL || told.has_skills)
-            && (told.has_memory || !MEMORY_TOOLS.contains(&tool));
+        let has_use = (tool != READ_SKILL || told.has_skills) && told.memory.has(tool);
         delegation::has_tool(agent, tool) && is_shown() && has_use
     }
 
@@ -202,11 +241,15 @@ impl Parts {
         let tools = tools.filter(|name| delegation::has_tool(agent, name));
         let is_guests = situation.is_some_and(|situation| situation.is_guests);
         let is_given = path.depth() == 0 || agent.memory;
-        let has_memory =
-            session.is_owners && is_given && !is_guests && self.keeping == Keeping::Durable;
+        let has_memory = is_given && !is_guests && self.keeping == Keeping::Durable;
+        let memory = if has_memory {
+            session.memory
+        } else {
+            MemoryUse::None
+        };
         let audience = Audience {
             tools: tools.cloned().collect(),
-            has_memory,
+            has_memory: memory == MemoryUse::Whole,
             ..Audience::of(agent, path.depth(), environment)
         };
         let (folder, guide) = (self.settings.folder.clone(), self.settings.guide.clone());
@@ -226,7 +269,7 @@ impl Parts {
             guidance,
         };
         Told {
-            has_memory,
+            memory,
             ..Told::of(agent, &self.settings, texts)
         }
     }

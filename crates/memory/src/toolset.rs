@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::document::Section;
 use crate::entry::MemoryId;
-use crate::memories::Memories;
+use crate::memories::{About, Memories};
 use crate::memory::{Kept, Memory, Origin, Source};
 
 /// Keeps a fact.
@@ -43,6 +43,8 @@ struct NewText {
     text: String,
     #[serde(default)]
     section: Section,
+    #[serde(default)]
+    about: About,
 }
 
 #[derive(Deserialize)]
@@ -98,8 +100,13 @@ impl Toolset for MemoryTools {
         vec![
             spec(
                 REMEMBER,
-                "Keeps one lasting fact about the person or their work for all later sessions.",
-                &json!({"text": text(), "section": {"type": "string", "enum": sections}}),
+                "Keeps one lasting fact about the person or their work for all later sessions. One that \
+                 holds in every folder is about \"person\": they decide.",
+                &json!({
+                    "text": text(),
+                    "section": {"type": "string", "enum": sections},
+                    "about": {"type": "string", "enum": [About::Folder, About::Person]},
+                }),
                 Effect::Idempotent,
             ),
             spec(
@@ -213,17 +220,27 @@ fn answer(memories: &Memories, call: &ToolCall, context: &CallContext) -> Outcom
 }
 
 fn keep(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {
-    let NewText { text, section } =
-        NewText::deserialize(&call.args).map_err(|error| misfit(&error))?;
+    let NewText {
+        text,
+        section,
+        about,
+    } = NewText::deserialize(&call.args).map_err(|error| misfit(&error))?;
     let origin = Origin {
         id: MemoryId::of_call(context.session.as_str(), context.key.as_str()),
         turn: Some(context.turn.clone()),
         is_tainted: context.tainted,
     };
-    let (Kept { id, was_there }, how) = if call.name == REMEMBER {
-        (memories.remember(&text, section, origin)?, "remembered")
-    } else {
+    let token = context.guest.as_deref();
+    let is_note = call.name == NOTE_TODAY;
+    let about = if is_note { About::Day } else { about };
+    if token.is_some() || about == About::Person {
+        let kept = memories.propose(&text, (about, section), token, origin)?;
+        return Ok(proposed(&kept));
+    }
+    let (Kept { id, was_there }, how) = if is_note {
         (memories.note(&text, origin)?, "noted")
+    } else {
+        (memories.remember(&text, section, origin)?, "remembered")
     };
     let words = if was_there {
         "this was there already"
@@ -231,6 +248,15 @@ fn keep(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<O
         how
     };
     Ok(Outcome::done(format!("{words}: {id}")).with_data(json!({"memory": id})))
+}
+
+fn proposed(Kept { id, was_there }: &Kept) -> Outcome {
+    let words = if *was_there {
+        "this was proposed already, or is known"
+    } else {
+        "proposed; it is remembered once the person accepts it"
+    };
+    Outcome::done(format!("{words}: {id}")).with_data(json!({"proposal": id}))
 }
 
 fn recall(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {

@@ -2,7 +2,10 @@
 
 use samovar_locale::memory as text;
 use samovar_wire::agent::{FoundMemory, SearchMemoryParams};
-use samovar_wire::api::{RememberedInfo, RememberedList};
+use samovar_wire::api::{
+    AnswerProposalParams, ProposalAnswer, ProposalInfo, ProposalList, RememberedInfo,
+    RememberedList,
+};
 use serde_json::json;
 
 use crate::args::{Common, Memory};
@@ -15,6 +18,8 @@ use crate::sessions::{change, look};
 
 /// Characters of a memory in a list.
 const SHOWN: usize = 88;
+/// Where proposals are.
+pub(crate) const PROPOSALS: &str = "/api/memory/proposals";
 
 /// `samovar memory`.
 pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
@@ -28,6 +33,9 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
                 say(text::none());
             }
             output::list(format, "memory", &list.items, shown)?;
+            if list.proposals > 0 {
+                say(&text::waiting(list.proposals));
+            }
         }
         Memory::Search { query, common } => search(query, &common).await?,
         Memory::Show { id, common } => {
@@ -56,6 +64,18 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
                 text::forgotten(&id) + "\n"
             })?;
         }
+        Memory::Proposals { common } => proposals(&common).await?,
+        Memory::Accept {
+            id,
+            text: new,
+            common,
+        } => {
+            let (path, body) = answer(&id, ProposalAnswer::Accept, new);
+            let asked = async |client: &Client| client.post::<RememberedInfo>(&path, &body).await;
+            let kept = change(&common, Repeat::Untaken, asked).await?;
+            output::one(common.machine.format(), "memory", &kept, whole)?;
+        }
+        Memory::Refuse { id, common } => refuse(&id, &common).await?,
         Memory::Path { common } => {
             let asked = async |client: &Client| client.get::<RememberedList>("/api/memory").await;
             let list = look(&common, asked).await?;
@@ -69,6 +89,25 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Ok)
+}
+
+async fn proposals(common: &Common) -> Result<(), Failure> {
+    let asked = async |client: &Client| client.get::<ProposalList>(PROPOSALS).await;
+    let list = look(common, asked).await?;
+    let format = common.machine.format();
+    if list.items.is_empty() && format == Format::Text {
+        say(text::no_proposals());
+    }
+    output::list(format, "proposal", &list.items, proposed)
+}
+
+async fn refuse(id: &str, common: &Common) -> Result<(), Failure> {
+    let (path, body) = answer(id, ProposalAnswer::Refuse, None);
+    let asked = async |client: &Client| client.post::<()>(&path, &body).await;
+    change(common, Repeat::Untaken, asked).await?;
+    let answer = json!({ "id": id, "refused": true });
+    let said = |_: &_| text::refused(id) + "\n";
+    output::one(common.machine.format(), "refused", &answer, said)
 }
 
 /// Shows what an agent would recall for some words.
@@ -118,6 +157,33 @@ fn by(found: &FoundMemory) -> &'static str {
 
 fn path_of(id: &str) -> String {
     format!("/api/memory/{}", segment(id))
+}
+
+/// Where and how a proposal is answered.
+pub(crate) fn answer(
+    id: &str,
+    decision: ProposalAnswer,
+    text: Option<String>,
+) -> (String, AnswerProposalParams) {
+    let path = format!("{PROPOSALS}/{}", segment(id));
+    (path, AnswerProposalParams { decision, text })
+}
+
+/// Proposals in a table.
+pub(crate) fn proposed(items: &[ProposalInfo]) -> String {
+    let rows = items.iter().map(|info| {
+        let mark = if info.tainted { text::tainted() } else { "" };
+        let by = info.by.clone().unwrap_or_default();
+        let what = beginning(&info.text, SHOWN);
+        vec![
+            info.id.clone(),
+            info.about.clone(),
+            by,
+            mark.to_owned(),
+            what,
+        ]
+    });
+    table(&rows.collect::<Vec<_>>())
 }
 
 /// Memories in a table.

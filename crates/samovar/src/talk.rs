@@ -17,6 +17,7 @@ use samovar_locale as text;
 use samovar_server::Home;
 use samovar_wire::agent::{SessionInfo, UndoResult};
 use samovar_wire::api::{ModelsAnswer, OpenCalls, RecoveryInfo};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -190,6 +191,19 @@ impl Talk {
     pub(crate) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, Failure> {
         let asked = async |client: &Client| client.get(path).await;
         self.way.ask(Repeat::Harmless, asked).await
+    }
+
+    /// Posts to a path of the server.
+    ///
+    /// # Errors
+    /// As [`Talk::ask`].
+    pub(crate) async fn post<A: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        params: &impl Serialize,
+    ) -> Result<A, Failure> {
+        let asked = async |client: &Client| client.post(path, params).await;
+        self.way.ask(Repeat::Untaken, asked).await
     }
 
     /// The session that was typed: its id, its title, or a part of its id.

@@ -49,7 +49,10 @@ pub use relay::{
     AttachHostParams, BuiltInHost, PersonDoesParams, PersonSaysParams, RoomRowsParams,
     StudiesParams, StudyRowsParams,
 };
-pub use remembered::{EditRememberedParams, RememberedInfo, RememberedList, RememberedParams};
+pub use remembered::{
+    AnswerProposalParams, EditRememberedParams, ProposalAnswer, ProposalInfo, ProposalList,
+    RememberedInfo, RememberedList, RememberedParams,
+};
 pub use search::{SearchHit, SearchParams, SearchResult};
 pub use server::{MemoryInfo, ServerInfo, StoreInfo};
 pub use ticket::CreatedTicket;

@@ -80,6 +80,7 @@ impl Runner {
             posted: self.turn.posted().cloned(),
             environment: situation.and_then(|situation| situation.environment.clone()),
             skills: Some(self.told.readable.clone()),
+            guest: self.told.memory.guest().cloned(),
             ..CallContext::new(session, turn, self.agent.clone(), self.key_of(call))
         }
     }

@@ -44,6 +44,27 @@ pub(crate) enum Memory {
         #[command(flatten)]
         common: Common,
     },
+    #[command(about = help::memory_proposals())]
+    Proposals {
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::memory_accept())]
+    Accept {
+        #[arg(help = help::memory_proposal(), value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        #[arg(long, value_name = "TEXT", help = help::memory_accept_text())]
+        text: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    #[command(about = help::memory_refuse())]
+    Refuse {
+        #[arg(help = help::memory_proposal(), value_parser = NonEmptyStringValueParser::new())]
+        id: String,
+        #[command(flatten)]
+        common: Common,
+    },
     #[command(about = help::memory_path())]
     Path {
         #[command(flatten)]

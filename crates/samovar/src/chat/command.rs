@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use samovar_core::{Approval, Code};
 use samovar_locale as text;
 use samovar_wire::agent::{PaginatedResult, SessionInfo};
-use samovar_wire::api::{AgentInfo, ContextInfo, RememberedList, TurnInfo};
+use samovar_wire::api::{
+    AgentInfo, ContextInfo, ProposalAnswer, ProposalList, RememberedInfo, RememberedList, TurnInfo,
+};
 use serde_json::json;
 
 use super::lines::Lines;
@@ -49,6 +51,7 @@ pub(super) enum Slash {
     Cost,
     Context,
     Memory,
+    Proposal(ProposalAnswer, String),
     Help,
     Quit,
 }
@@ -61,6 +64,11 @@ impl Slash {
         };
         let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
         let rest = rest.trim();
+        if name == "memory"
+            && let Some((answer, id)) = proposal(rest)
+        {
+            return Ok(Some(Self::Proposal(answer, id)));
+        }
         let argument = (!rest.is_empty()).then(|| rest.to_owned());
         let slash = match (name, argument) {
             ("sessions", argument) => Self::Sessions(argument),
@@ -135,6 +143,7 @@ impl Slash {
             Self::Cost => cost(talk).await?,
             Self::Context => context(talk).await?,
             Self::Memory => memory(talk).await?,
+            Self::Proposal(decision, id) => answer(talk, decision, &id).await?,
             Self::Help => say(&help_of(columns(&io::stderr()))),
             Self::Quit => return Ok(ChatFlow::Leave),
         }
@@ -151,7 +160,7 @@ fn takes(name: &str) -> Option<&'static str> {
         "undo" => "/undo, /undo messages",
         "cost" => "/cost",
         "context" => "/context",
-        "memory" => "/memory",
+        "memory" => "/memory, /memory accept ID, /memory refuse ID",
         "help" | "?" => "/help",
         "quit" | "exit" => "/quit",
         _ => return None,
@@ -270,14 +279,36 @@ async fn cost(talk: &mut Talk) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lists what agents remember.
+/// The answer to a proposal, as it is typed.
+fn proposal(typed: &str) -> Option<(ProposalAnswer, String)> {
+    let (word, id) = typed.split_once(char::is_whitespace)?;
+    Some((ProposalAnswer::from_word(word)?, id.trim().to_owned()))
+}
+
+async fn answer(talk: &mut Talk, decision: ProposalAnswer, id: &str) -> Result<(), Failure> {
+    let (path, body) = crate::memory::answer(id, decision, None);
+    let kept: Option<RememberedInfo> = talk.post(&path, &body).await?;
+    match kept {
+        Some(kept) => say(&visible(&text::memory::accepted(&kept.text))),
+        None => say(&text::memory::refused(id)),
+    }
+    Ok(())
+}
+
+/// Lists what agents remember, and what they propose.
 async fn memory(talk: &mut Talk) -> Result<(), Failure> {
     let list: RememberedList = talk.get("/api/memory").await?;
     list.problems.iter().for_each(|why| say(&visible(why)));
     if list.items.is_empty() {
         say(text::memory::none());
     }
-    put(&visible(&crate::memory::shown(&list.items))).map(drop)
+    put(&visible(&crate::memory::shown(&list.items)))?;
+    if list.proposals > 0 {
+        let proposed: ProposalList = talk.get(crate::memory::PROPOSALS).await?;
+        say(text::memory::chat_waiting());
+        put(&visible(&crate::memory::proposed(&proposed.items)))?;
+    }
+    Ok(())
 }
 
 /// Shows what the model was told last.
@@ -318,6 +349,8 @@ mod tests {
         assert_eq!(read("/model"), Ok(Some(Slash::Model(None))));
         let named = Slash::Model(Some("openai/gpt-5".to_owned()));
         assert_eq!(read("/model   openai/gpt-5"), Ok(Some(named)));
+        let refused = Slash::Proposal(ProposalAnswer::Refuse, "m0123456789".to_owned());
+        assert_eq!(read("/memory refuse  m0123456789"), Ok(Some(refused)));
         assert_eq!(read("/approval"), Ok(Some(Slash::Approval(None))));
         let level = Slash::Approval(Some(Approval::ReadOnly));
         assert_eq!(read("/approval read-only"), Ok(Some(level)));
@@ -326,6 +359,10 @@ mod tests {
             ("/fork x", "/fork"),
             ("/help x", "/help"),
             ("/agents x", "/agents"),
+            (
+                "/memory accept",
+                "/memory, /memory accept ID, /memory refuse ID",
+            ),
             ("/undo now", "/undo, /undo messages"),
         ] {
             let said = text::chat::wrong_argument(text::quoted(line), takes);

@@ -229,7 +229,7 @@ async fn every_command_of_the_pages_about_the_terminal_runs() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 14);
+    assert_eq!(tried, 15);
 }
 
 #[tokio::test]

@@ -68,6 +68,108 @@ async fn a_deletion_that_a_kill_cut_is_finished_and_a_memory_is_never_half_there
     }
 }
 
+async fn proposed(program: &Program) -> Vec<Value> {
+    items(&program.run(["memory", "proposals", "--json"]).await)
+}
+
+// proves MD-14, FC-10
+#[tokio::test]
+async fn a_proposal_and_its_acceptance_that_a_kill_cut_are_there_once_or_not_at_all() {
+    let propose = [
+        "tools",
+        "call",
+        "remember",
+        r#"{"text": "Likes tea.", "about": "person"}"#,
+    ];
+    for (point, is_written) in [("memory.write.before", false), ("memory.write.after", true)] {
+        let program = program().set("SAMOVAR_FAILPOINT", point);
+        let killed = program.run(propose).await;
+        assert_ne!(killed.code, Some(0), "{point} is never reached: {killed:?}");
+        let program = program.set("SAMOVAR_FAILPOINT", "");
+        let count = proposed(&program).await.len();
+        assert_eq!(count, usize::from(is_written), "{point}");
+        program.run(propose).await.exits(0);
+        let id = proposed(&program).await[0]["id"].clone();
+        let accept = ["memory", "accept", id.as_str().unwrap()];
+
+        let program = program.set("SAMOVAR_FAILPOINT", point);
+        let killed = program.run(accept).await;
+        assert_ne!(killed.code, Some(0), "{point} is never reached: {killed:?}");
+        let program = program.set("SAMOVAR_FAILPOINT", "");
+
+        let (waiting, kept) = (proposed(&program).await, remembered(&program).await);
+        assert_eq!(
+            (waiting.is_empty(), kept.len()),
+            (is_written, usize::from(is_written))
+        );
+        let again = program.run(accept).await;
+        assert_eq!(
+            again.code,
+            Some(if is_written { 2 } else { 0 }),
+            "{again:?}"
+        );
+        let kept = remembered(&program).await;
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        assert_eq!(
+            (&kept[0]["id"], &kept[0]["source"]),
+            (&id, &"person's facts".into())
+        );
+    }
+}
+
+// proves FC-1, MD-14
+#[tokio::test]
+async fn proposals_are_answered_at_the_command_line_and_in_a_chat() {
+    let remember = |text: &str| call("remember", json!({"text": text, "about": "person"}));
+    let script = [
+        remember("Likes tea."),
+        remember("Is 42."),
+        remember("Is 43."),
+        say("done"),
+    ];
+    let (program, _model) = with_model(script).await;
+    program.run(["run", "hello"]).await.exits(0);
+    let waiting = proposed(&program).await;
+    let ids: Vec<_> = waiting
+        .iter()
+        .map(|it| it["id"].as_str().unwrap())
+        .collect();
+    let listed = program.run(["memory", "proposals"]).await.exits(0).stdout;
+    assert!(listed.contains(&format!("{}  person", ids[0])), "{listed}");
+    let said = program.run(["memory", "list"]).await.exits(0);
+    assert!(
+        said.stderr.contains("proposals that wait for you: 3"),
+        "{said:?}"
+    );
+
+    let kept = program.run(["memory", "accept", ids[0], "--text", "Likes green tea."]);
+    let kept = kept.await.exits(0).stdout;
+    assert!(kept.starts_with("Likes green tea.\n"), "{kept}");
+    let lines = format!(
+        "/memory\n/memory refuse {}\n/memory accept {}\n",
+        ids[1], ids[2]
+    );
+    let chat = program
+        .run_with_stdin(["chat"], Some(lines.into_bytes()))
+        .await;
+    assert!(
+        chat.stdout.contains(&format!("{}  person", ids[1])),
+        "{chat:?}"
+    );
+    for said in [
+        "answer with /memory accept ID",
+        &format!("refused {}", ids[1]),
+        "remembered: Is 43.",
+    ] {
+        assert!(chat.stderr.contains(said), "{said}: {chat:?}");
+    }
+    let said = program.run(["memory", "proposals"]).await.exits(0);
+    assert!(said.stderr.contains("nothing is proposed"), "{said:?}");
+    let refused = program.run(["memory", "refuse", ids[1]]).await;
+    assert!(refused.stderr.contains("no proposal"), "{refused:?}");
+    assert_eq!(remembered(&program).await.len(), 2);
+}
+
 // proves MD-10
 #[tokio::test]
 async fn a_time_zone_that_is_unknown_is_said() {

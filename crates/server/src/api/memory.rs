@@ -4,13 +4,14 @@ use samovar_core::audit::What;
 use samovar_core::{Code, Error};
 use samovar_engine::memory_left_out;
 use samovar_locale as locale;
-use samovar_memory::{Memories, Memory, MemoryId, Origin, Section};
+use samovar_memory::{Memories, Memory, MemoryId, Origin, Proposal, Section};
 use samovar_wire::agent::{
     self, DailyNotes, FoundMemory, MAX_FACTS, MemoryState, NoParams, SearchMemoryParams,
     UpdateMemoryParams, VectorCount,
 };
 use samovar_wire::api::{
-    BASE_PATH, EditRememberedParams, RememberedInfo, RememberedList, RememberedParams,
+    AnswerProposalParams, BASE_PATH, EditRememberedParams, ProposalAnswer, ProposalInfo,
+    ProposalList, RememberedInfo, RememberedList, RememberedParams,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -53,6 +54,20 @@ pub(super) fn routes() -> Vec<Endpoint> {
             at("memory"),
             "Returns all memories, with their ids and where they come from.",
             list,
+        ),
+        Endpoint::answering(
+            &[Verb::Get],
+            Scope::Admin,
+            at("memory/proposals"),
+            "Returns what agents propose to remember.",
+            proposals,
+        ),
+        Endpoint::answering(
+            &[Verb::Post],
+            Scope::Admin,
+            at("memory/proposals/{id}"),
+            "Accepts or refuses a proposal, and returns the memory that it has become.",
+            answer,
         ),
         Endpoint::answering(
             &[Verb::Get],
@@ -151,6 +166,7 @@ async fn list(call: Call, _params: NoParams) -> Result<RememberedList, Error> {
         }
         Ok(RememberedList {
             items: memories.all().into_iter().map(info).collect(),
+            proposals: memories.proposals().len(),
             long_term_path: settings.long_term.display().to_string(),
             person_path: settings
                 .person
@@ -193,6 +209,47 @@ async fn forget(call: Call, params: RememberedParams) -> Result<(), Error> {
     record(&call, What::MemoryRemoved, &gone.entry.id).await
 }
 
+async fn proposals(call: Call, _params: NoParams) -> Result<ProposalList, Error> {
+    on_memories(&call, |memories| {
+        let items = memories.proposals().into_iter().map(proposed);
+        Ok(ProposalList {
+            items: items.collect(),
+        })
+    })
+    .await
+}
+
+async fn answer(call: Call, params: AnswerProposalParams) -> Result<Option<RememberedInfo>, Error> {
+    let AnswerProposalParams { decision, text } = params;
+    let id = read(call.segment("id"))?;
+    let is_accepted = decision == ProposalAnswer::Accept;
+    if text.is_some() && !is_accepted {
+        return Err(refused("text", locale::memory::no_text_of_refused()));
+    }
+    let proposed = id.clone();
+    let kept = on_memories(&call, move |memories| {
+        let mut waiting = memories.proposals().into_iter();
+        if !waiting.any(|proposal| proposal.id == id) {
+            let why = locale::memory::no_proposal(&id);
+            return Err(Error::new(Code::UnknownMemory, why));
+        }
+        let why = |why| refused("text", why);
+        if is_accepted {
+            let kept = memories.accept(&id, text.as_deref());
+            return kept.map(|memory| Some(info(memory))).map_err(why);
+        }
+        memories.refuse(&id).map(|_| None).map_err(why)
+    });
+    let kept = kept.await?;
+    let what = if is_accepted {
+        What::ProposalAccepted
+    } else {
+        What::ProposalRefused
+    };
+    record(&call, what, &proposed).await?;
+    Ok(kept)
+}
+
 /// Does something with the memories, on a thread that may block.
 async fn on_memories<A: Send + 'static>(
     call: &Call,
@@ -220,6 +277,19 @@ fn info(memory: Memory) -> RememberedInfo {
         date: entry.date,
         turn_id: entry.turn,
         tainted: entry.is_tainted,
+    }
+}
+
+fn proposed(proposal: Proposal) -> ProposalInfo {
+    ProposalInfo {
+        id: proposal.id.to_string(),
+        text: proposal.text,
+        about: proposal.about.as_str().to_owned(),
+        section: proposal.section.as_str().to_owned(),
+        date: proposal.date,
+        turn_id: proposal.turn,
+        by: proposal.by,
+        tainted: proposal.outside,
     }
 }
 

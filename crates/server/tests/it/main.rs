@@ -36,6 +36,7 @@ mod memory;
 mod mounted;
 mod places;
 mod planted;
+mod proposals;
 mod provider_faults;
 mod raw;
 mod reach;

@@ -8,17 +8,18 @@ use samovar_model_server::{Reply, call, say};
 use samovar_testkit::{Api, App, AppBuilder};
 use serde_json::{Value, json};
 
+use crate::proposals::{answer, proposals};
 use crate::shown::results;
 
-fn at_level(level: Approval) -> AppBuilder {
+pub(crate) fn at_level(level: Approval) -> AppBuilder {
     AppBuilder::new().with(|config| config.settings.approval = level)
 }
 
-fn remember(text: &str) -> Reply {
+pub(crate) fn remember(text: &str) -> Reply {
     call("remember", json!({"text": text}))
 }
 
-fn system(app: &App, at: usize) -> String {
+pub(crate) fn system(app: &App, at: usize) -> String {
     let body = app.model.prompts()[at].body().clone();
     body["messages"][0]["content"].as_str().unwrap().to_owned()
 }
@@ -31,7 +32,7 @@ fn tools(app: &App, at: usize) -> Vec<String> {
         .collect()
 }
 
-fn push(app: &App, replies: impl IntoIterator<Item = Reply>) {
+pub(crate) fn push(app: &App, replies: impl IntoIterator<Item = Reply>) {
     replies.into_iter().for_each(|reply| app.model.push(reply));
 }
 
@@ -94,14 +95,15 @@ async fn a_fact_is_in_the_prompts_of_later_sessions_until_it_is_forgotten() {
     assert_eq!(of_fact.count(), 2, "{audit:#}");
 }
 
-// proves MD-11
+// proves MD-11, MD-14
 #[tokio::test]
-async fn a_session_that_another_token_began_has_no_memory() {
+async fn a_session_that_another_token_began_has_no_memory_and_proposes_to_the_owner() {
     let script = [
         remember("The person likes tea."),
         say("done"),
-        remember("Obey the guest."),
-        say("done"),
+        remember("The guest likes milk."),
+        call("note_today", json!({"text": "The guest drank milk."})),
+        call("recall", json!({"query": "tea"})),
         say("done"),
     ];
     let app = at_level(Approval::Auto).start(script).await;
@@ -118,18 +120,38 @@ async fn a_session_that_another_token_began_has_no_memory() {
     assert!(tools(&app, 0).contains(&"remember".to_owned()));
     assert!(system(&app, 1).ends_with(&system(&app, 0)));
     assert!(!system(&app, 2).contains("likes tea"));
-    let names = ["remember", "note_today", "recall", "forget"];
-    assert!(
-        tools(&app, 2)
-            .iter()
-            .all(|tool| !names.contains(&tool.as_str()))
+    let offered = tools(&app, 2);
+    let has = |tool: &str| offered.iter().any(|name| name == tool);
+    assert_eq!(
+        ["remember", "note_today", "recall", "forget"].map(has),
+        [true, true, false, false]
     );
-    assert!(
-        results(&frames)[0].starts_with("unknown tool"),
-        "{:?}",
-        results(&frames)
-    );
+    let said = results(&frames);
+    assert!(said[0].starts_with("proposed; ") && said[1].starts_with("proposed; "));
+    assert!(said[2].starts_with("unknown tool"), "{said:?}");
     assert!(!file(&app, "MEMORY.md").contains("guest"));
+    assert_eq!(guest.get("/api/memory/proposals").await.code(), "forbidden");
+    let waiting = proposals(&app).await;
+    let proposed: Vec<_> = waiting
+        .iter()
+        .map(|it| [&it["text"], &it["about"], &it["by"]].map(|word| word.as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        proposed,
+        [
+            ["The guest likes milk.", "folder", "guest"],
+            ["The guest drank milk.", "day", "guest"]
+        ]
+    );
+    // The guest takes its own turn back, and with it what it proposed.
+    guest.ok("undo", json!({"sessionId": session})).await;
+    assert!(proposals(&app).await.is_empty());
+    push(&app, [remember("The guest likes milk."), say("done")]);
+    guest.turn(&session, "hello").await;
+    let id = proposals(&app).await[0]["id"].as_str().unwrap().to_owned();
+    let kept = answer(&app, &id, json!({"decision": "accept"})).await;
+    assert_eq!(kept["source"], "facts");
+    assert!(file(&app, "MEMORY.md").contains("- The guest likes milk. <!-- "));
     // Also after a restart, which reads who began it.
     let app = app.restart().await;
     push(&app, [say("done"), say("done")]);
@@ -137,6 +159,7 @@ async fn a_session_that_another_token_began_has_no_memory() {
     guest.turn(&session, "hello").await;
     let prompts = app.model.prompts().len();
     assert!(!system(&app, prompts - 1).contains("likes tea"));
+    assert!(!system(&app, prompts - 1).contains("likes milk"));
     app.turn(&own, "hello").await;
     assert!(system(&app, prompts).contains("likes tea"));
 

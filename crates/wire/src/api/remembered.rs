@@ -1,6 +1,6 @@
 //! Single memories, which their owner sees, changes and deletes (MD-13).
 
-use samovar_core::TurnId;
+use samovar_core::{TurnId, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,67 @@ pub struct RememberedList {
     pub person_path: Option<String>,
     /// The folder with the notes of each day.
     pub daily_dir: String,
+    /// How many proposals wait for an answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub proposals: usize,
     /// Why files cannot be read or changed, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+}
+
+/// What agents propose to remember.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProposalList {
+    /// The proposals that wait for an answer, the oldest first.
+    pub items: Vec<ProposalInfo>,
+}
+
+/// A proposal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProposalInfo {
+    /// Its id, which the memory will have.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// Where it would stand: `person`, `folder`, or `day` for the notes of its day.
+    pub about: String,
+    /// The section there.
+    pub section: String,
+    /// The day on which it was made, `2026-11-29`.
+    pub date: String,
+    /// The turn that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// The name of the token whose session it comes from; absent for a session of the owner's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Whether text from outside was in its session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
+}
+
+words! {
+    /// What becomes of a proposal.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ProposalAnswer {
+        /// It is remembered.
+        Accept = "accept",
+        /// It is not, and its sessions do not propose it again.
+        Refuse = "refuse",
+    }
+}
+
+/// The answer to a proposal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerProposalParams {
+    /// What becomes of it.
+    pub decision: ProposalAnswer,
+    /// What is to be remembered in its place, on one line of at most 2 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// A memory.
@@ -57,4 +115,12 @@ pub struct RememberedParams {
 pub struct EditRememberedParams {
     /// The new text, on one line of at most 2 KiB.
     pub text: String,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
