@@ -1,10 +1,10 @@
 // Requests to the server that serves this page, and what it says when it refuses.
 
 import type {
-  AgentMessage, ApprovalInfo, Decision, OpenCallInfo, PaginatedResult, RuleInfo, SessionInfo, SkillSummary,
+  AgentMessage, ApprovalInfo, Decision, FoundMemory, OpenCallInfo, PaginatedResult, RuleInfo, SessionInfo, SkillSummary,
 } from "../../clients/typescript/agent.ts"
 
-export type { AgentMessage, ApprovalInfo, Decision, OpenCallInfo, RuleInfo, SessionInfo, SkillSummary }
+export type { AgentMessage, ApprovalInfo, Decision, FoundMemory, OpenCallInfo, RuleInfo, SessionInfo, SkillSummary }
 
 /** Who is here, as `GET /api/me` says. */
 export interface Me {
@@ -124,6 +124,21 @@ export interface StudyInfo {
   lengthMs: number
   rows: number
   isEnded: boolean
+}
+
+/** What agents remember. */
+export interface Memories {
+  items: { id: string; text: string; source: string; tainted?: boolean }[]
+  problems?: string[]
+}
+
+/** What an agent proposes to remember. */
+export interface Proposal {
+  id: string
+  text: string
+  about: "person" | "folder" | "day"
+  by?: string
+  tainted?: boolean
 }
 
 /** A refusal, with the sentence that the server gives for it. */
@@ -272,6 +287,13 @@ export const api = {
   tokens: () => value<TokenInfo[]>("GET", "/api/tokens"),
   revokeToken: (name: string) => value<null>("DELETE", `/api/tokens/${part(name)}`),
   makeToken: (name: string, scope: string) => value<{ token: string }>("POST", "/api/tokens", { name, scope }),
+  memories: () => value<Memories>("GET", "/api/memory"),
+  editMemory: (id: string, text: string) => value<unknown>("PUT", `/api/memory/${part(id)}`, { text }),
+  forgetMemory: (id: string) => value<null>("DELETE", `/api/memory/${part(id)}`),
+  recalled: (query: string) => agent<FoundMemory[]>("searchMemory", { query }),
+  proposals: () => value<{ items: Proposal[] }>("GET", "/api/memory/proposals").then(({ items }) => items),
+  answerProposal: (id: string, decision: "accept" | "refuse", text?: string) =>
+    value<unknown>("POST", `/api/memory/proposals/${part(id)}`, { decision, text }),
   rooms: () => value<RoomInfo[]>("GET", "/api/relay/rooms"),
   showMovie: (room: string) => value<null>("POST", `/api/relay/rooms/${part(room)}/host`, { kind: "movie" }),
   sayInRoom: (room: string, text: string) => value<null>("POST", `/api/relay/rooms/${part(room)}/say`, { text }),

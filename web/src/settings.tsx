@@ -7,6 +7,7 @@ import { api } from "./api.ts"
 import type { Provider, RuleInfo, TokenInfo } from "./api.ts"
 import { mayOwn, mayUse } from "./approvals.tsx"
 import { Doctor, ModelTest } from "./examine.tsx"
+import { Memory } from "./memory.tsx"
 import { levelWord } from "./status.tsx"
 import { attempt, set, state } from "./store.ts"
 import { themeNow, setTheme } from "./theme.ts"
@@ -23,6 +24,7 @@ export function Settings() {
       <Models />
       <Approvals />
       <Rules canRevoke={isOwner} />
+      {isOwner && <Section title={t("settings_memory")}><Memory /></Section>}
       {isOwner && <Tokens />}
       {isOwner && <Section title={t("settings_doctor")}><Doctor /></Section>}
       <Section title={t("settings_login")}>

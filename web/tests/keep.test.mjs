@@ -199,6 +199,48 @@ test("a model is tested and the server looked at from the settings, with what ea
   }
 })
 
+// proves FC-7, MD-13, MD-14
+test("the settings show what agents remember and propose, and the owner answers, corrects and deletes", () =>
+  windowOf(async (page) => {
+    const { token } = await demo.call("/api/tokens", { name: "guest", scope: "use" })
+    const asks = async (method, params) => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+      const answer = await fetch(`${demo.base}/services/agent/${method}`, { method: "POST", headers, body: JSON.stringify(params) })
+      return answer.json()
+    }
+    for (const content of ["remember that I like tea", "remember that I like milk"]) {
+      const { id } = await asks("createSession", {})
+      await asks("sendMessage", { sessionId: id, content })
+    }
+    await page.getByRole("button", { name: "Settings" }).click()
+    const dialog = page.locator("dialog[open]")
+    const line = (text) => dialog.locator(".listed li", { hasText: text })
+    await line("milk").getByText("for this folder, guest").waitFor()
+    await line("milk").getByRole("button", { name: "Refuse" }).click()
+    await line("milk").waitFor({ state: "detached" })
+    await line("tea").getByRole("button", { name: "Edit" }).click()
+    await dialog.getByLabel("The text of the memory").fill("Likes green tea.")
+    await dialog.getByRole("button", { name: "Remember" }).click()
+    await line("Likes green tea. facts").waitFor()
+    assert.deepEqual(await demo.call("/api/memory/proposals"), { items: [] })
+
+    await line("green").getByRole("button", { name: "Edit" }).click()
+    await dialog.getByLabel("The text of the memory").fill("Likes black tea.")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await line("black").waitFor()
+    const recall = async (words) => {
+      await dialog.getByLabel("What would be recalled for …").fill(words)
+      await dialog.getByRole("button", { name: "Recall" }).click()
+    }
+    await recall("which tea")
+    await dialog.getByRole("list", { name: "What would be recalled" }).getByText("Likes black tea.").waitFor()
+    await line("black").getByRole("button", { name: "Forget" }).click()
+    await dialog.getByText("Nothing is remembered yet.").waitFor()
+    await recall("tea")
+    await dialog.getByText("No memory has these words.").waitFor()
+    assert.deepEqual((await demo.call("/api/memory")).items, [])
+  }))
+
 // proves FC-7
 test("a session is found, renamed, saved, deleted and brought back", () =>
   windowOf(async (page) => {
