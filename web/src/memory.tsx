@@ -89,7 +89,7 @@ function Recalled() {
   return (
     <>
       <form onSubmit={(event) => { event.preventDefault(); void asked(() => api.recalled(query)).then(setFound) }}>
-        <input type="search" aria-label={t("memory_query")} placeholder={t("memory_query")} value={query}
+        <input aria-label={t("memory_query")} placeholder={t("memory_query")} value={query}
           onInput={(event) => setQuery(event.currentTarget.value)} />
         <button type="submit" disabled={query.trim() === ""}>{t("memory_recall")}</button>
       </form>

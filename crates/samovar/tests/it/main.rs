@@ -36,6 +36,7 @@ mod forgotten;
 mod forked;
 mod format;
 mod full;
+mod gone;
 mod guided;
 mod hook;
 mod images;
