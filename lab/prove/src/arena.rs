@@ -20,6 +20,7 @@ use crate::damage;
 use crate::dice::Dice;
 use crate::driver::Driver;
 use crate::effects::World;
+use crate::keeper::Keeper;
 use crate::killer::Ending;
 use crate::listener::Listener;
 use crate::observed::{ChatAgent, Incident, Observed, ObservedPrompt, Spool, Stored};
@@ -145,6 +146,12 @@ impl Arena {
             forks: Vec::new(),
         };
         drivers.spawn(copier.copy());
+        let keeper = Keeper {
+            stage: stage.clone(),
+            name: format!("{name}-k"),
+            dice: dice.fork(),
+        };
+        drivers.spawn(keeper.keep());
         let mut people = people(&stage, name, plan.patience / 2, &mut dice);
         pages(&stage, name, (&mut drivers, &mut people), &mut dice);
         let (data, patience) = (folders.data(), plan.patience / 2);

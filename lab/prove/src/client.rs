@@ -205,6 +205,15 @@ impl Client {
         found(self.send(at, Method::POST, path, Some(params), None)).await
     }
 
+    /// Deletes what is at this path.
+    pub(crate) async fn delete(
+        &self,
+        at: &Address,
+        path: &str,
+    ) -> Result<Result<ServerAnswer, Refusal>, ServerGone> {
+        found(self.send(at, Method::DELETE, path, None, None)).await
+    }
+
     /// Gives lines of JSON to whatever is at this path.
     pub(crate) async fn give_lines(
         &self,

@@ -32,6 +32,8 @@ pub struct Counts {
     pub put_off: BTreeMap<String, u64>,
     /// Sessions that were deleted.
     pub deleted: u64,
+    /// Turns that remembered something.
+    pub memories: MemoryCounts,
     /// How turns ended, by the word or the code.
     pub ends: BTreeMap<String, u64>,
     /// Turns without an end.
@@ -73,6 +75,22 @@ pub struct Counts {
     pub frames: u64,
     /// Processes that outlived their server.
     pub orphans: u64,
+}
+
+/// Turns that remembered something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemoryCounts {
+    /// All of them.
+    pub remembered: u64,
+    /// Those whose memories were deleted.
+    pub forgotten: u64,
+}
+
+impl MemoryCounts {
+    fn add(&mut self, other: &Self) {
+        self.remembered += other.remembered;
+        self.forgotten += other.forgotten;
+    }
 }
 
 /// Numbers of forks and appended messages.
@@ -181,6 +199,7 @@ impl Counts {
             accepted,
             lost,
             deleted,
+            memories,
             ends,
             stuck,
             continued,
@@ -207,6 +226,7 @@ impl Counts {
         merge(&mut self.put_off, put_off);
         self.trees.add(&trees);
         self.copies.add(&copies);
+        self.memories.add(&memories);
         self.web.add(&web);
         self.chat.add(&chat);
         self.approvals.add(&approvals);

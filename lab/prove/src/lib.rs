@@ -21,6 +21,7 @@ mod dice;
 mod driver;
 mod effects;
 mod host;
+mod keeper;
 mod killer;
 mod listener;
 mod observed;

@@ -2,6 +2,7 @@
 
 mod chat;
 mod copies;
+mod memories;
 mod relay;
 mod trees;
 mod web;
@@ -12,6 +13,7 @@ pub(crate) use chat::{
     AnswerRoute, AnswerStatus, Chat, ChatAgent, ChatConnection, ChatMessage, Open, Reply,
 };
 pub(crate) use copies::{AppendedMessage, CopiedRow, Copies, Fork, Import};
+pub(crate) use memories::{Memories, Remembered};
 pub(crate) use relay::{Ending, Envelope, Link, LogFile, Relay, SentMessage};
 pub(crate) use trees::{BranchStop, ListedTurn};
 pub(crate) use web::{AnswerReading, FeedReading, Talk, Web};
@@ -56,6 +58,7 @@ pub(crate) struct Observed {
     /// Forks, and messages that no turn made.
     pub(crate) copies: Copies,
     pub(crate) images: Images,
+    pub(crate) memories: Memories,
     /// What pages have seen.
     pub(crate) web: Web,
     /// Texts of files in the workspace in the end, by their path.
@@ -277,6 +280,8 @@ pub(crate) struct ObservedPrompt {
     pub(crate) results: usize,
     /// Its place among all prompts, from 0.
     pub(crate) number: u64,
+    /// The messages whose memories its system prompt has.
+    pub(crate) told: Vec<String>,
 }
 
 /// What went wrong with a server itself.

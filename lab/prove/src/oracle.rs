@@ -5,6 +5,7 @@ mod approvals;
 mod calls;
 mod chat;
 mod copies;
+mod memories;
 mod messages;
 mod questions;
 mod relay;
@@ -59,6 +60,7 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     questions::judge(observed, &streams, &mut verdict);
     relay::judge(observed, &mut verdict);
     copies::judge(observed, &mut verdict);
+    memories::judge(observed, &mut verdict);
     let pages = shown::judge(observed);
     verdict.counts.web = pages.counts;
     verdict.violations.extend(pages.violations);

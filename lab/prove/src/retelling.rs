@@ -43,6 +43,7 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
     }
     copies(stage, at, &observed.copies).await;
     images(stage, at, end).await;
+    memories(stage, at).await;
     damage(stage, at).await;
     chat(stage, at, end).await;
     for session in observed.deleted {
@@ -53,6 +54,20 @@ pub(crate) async fn read_again(stage: &Arc<Stage>, at: &Address, patience: Durat
             Ok(Err(refusal)) => refused(stage, &session, refusal),
             Err(ServerGone) => stage.note(Incident::Unfinished(session)),
         }
+    }
+}
+
+/// What is remembered.
+async fn memories(stage: &Stage, at: &Address) {
+    match stage.client.get(at, "/api/memory").await {
+        Ok(Ok(answer)) => {
+            let items = answer.value["items"].as_array().map(Vec::as_slice);
+            let texts = items.unwrap_or_default().iter();
+            let texts = texts.filter_map(|item| item["text"].as_str().map(str::to_owned));
+            stage.lists_memories(texts.collect());
+        }
+        Ok(Err(refusal)) => refused(stage, "memory", refusal),
+        Err(ServerGone) => stage.note(Incident::Unfinished("memory".to_owned())),
     }
 }
 

@@ -187,13 +187,55 @@ impl Batch {
     }
 }
 
+/// With what a fact of the folder begins, and one for every folder.
+const FACT: &str = "fact/";
+const OWN: &str = "own/";
+
+/// What the model answers to who has something remembered: it remembers a fact, and proposes another.
+pub(crate) fn remembering(message: &str, dice: &mut Dice) -> Vec<Rule> {
+    let calls = |attempt| {
+        let fact = |kind| format!("{kind}{message}/{attempt}");
+        vec![
+            ("remember", json!({ "text": fact(FACT) })),
+            ("remember", json!({ "text": fact(OWN), "about": "person" })),
+        ]
+    };
+    turn(message, calls, dice)
+}
+
+/// The messages whose facts a text has, and whether each is one for every folder.
+pub(crate) fn remembered(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    text.split_whitespace().filter_map(|word| {
+        let own = word.strip_prefix(OWN);
+        let fact = own.or_else(|| word.strip_prefix(FACT))?;
+        let (message, _) = fact.rsplit_once('/')?;
+        Some((message, own.is_some()))
+    })
+}
+
 /// What a prompt to the model was about.
 pub(crate) fn asked(request: &Request) -> Option<ObservedPrompt> {
     Some(ObservedPrompt {
         message: named(request.last_user())?.to_owned(),
         results: request.results_since_user(),
         number: request.prompt()?,
+        told: told(request.body()),
     })
+}
+
+/// The messages whose memories are in the system prompt of a request.
+fn told(body: &Value) -> Vec<String> {
+    let first = &body["messages"][0];
+    let is_system = first["role"] == "system";
+    let system = if is_system {
+        &first["content"]
+    } else {
+        &body["system"]
+    };
+    let text = system.as_str().unwrap_or_default();
+    remembered(text)
+        .map(|(message, _)| message.to_owned())
+        .collect()
 }
 
 /// So many results have come since a message was said.

@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use crate::client::{Address, Client, Refusal};
 use crate::observed::{
     AnswerReading, AppendedMessage, BranchStop, CopiedRow, FeedReading, Fork, Frame, Images,
-    Import, Incident, ListedTurn, Observed, Post, Profile, ReaderConnection, Scene, Stop, Stored,
-    Talk, Totals,
+    Import, Incident, ListedTurn, Observed, Post, Profile, ReaderConnection, Remembered, Scene,
+    Stop, Stored, Talk, Totals,
 };
 use crate::scene;
 use crate::ticker::Ticker;
@@ -247,6 +247,16 @@ impl Stage {
 
     pub(crate) fn keeps_copies(&self, rows: impl Iterator<Item = CopiedRow>) {
         self.notes().observed.copies.rows.extend(rows);
+    }
+
+    /// Notes what a turn remembered, and what became of that.
+    pub(crate) fn remembered(&self, kept: Remembered) {
+        self.notes().observed.memories.kept.push(kept);
+    }
+
+    /// Notes the texts of all memories in the end.
+    pub(crate) fn lists_memories(&self, texts: Vec<String>) {
+        self.notes().observed.memories.listed = texts;
     }
 
     /// Notes that a session is no more.

@@ -120,6 +120,8 @@ fn turns(report: &Report) -> Vec<Row> {
         counted(says::row_forks(), counts.copies.forks),
         counted(says::row_rewritten(), counts.web.rewritten),
         counted(says::row_imports(), counts.copies.imports),
+        counted(says::row_remembered(), counts.memories.remembered),
+        counted(says::row_forgotten(), counts.memories.forgotten),
         broken(says::row_lost(), &[Broken::MessageLost]),
         counted(says::row_turns(), counts.ends.values().sum()),
         broken(says::row_stuck(), &[Broken::StuckTurn]),

@@ -58,6 +58,10 @@ broken! {
     ImageLost = "image_lost", says::image_lost;
     /// An image is kept that belongs to no message.
     ImageLeft = "image_left", says::image_left;
+    /// What an agent remembered, or what was accepted of its proposals, is gone.
+    MemoryLost = "memory_lost", says::memory_lost;
+    /// A memory that was deleted is there, or in a later prompt.
+    MemoryBack = "memory_back", says::memory_back;
     /// Messages stand in another order than they were accepted in.
     OrderBroken = "order_broken", says::order_broken;
     /// One message started two turns.

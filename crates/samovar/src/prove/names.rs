@@ -93,7 +93,7 @@ fn points() -> Vec<Point> {
             LifeStage::Resume(cut_at) => Needs::Cut(cut_at.to_owned()),
             LifeStage::Stop => Needs::Stop,
             LifeStage::Sweep => Needs::Sweep,
-            // No load comes there.
+            // No load is sure to come there.
             LifeStage::Care => return None,
         };
         let name = point.name.to_owned();

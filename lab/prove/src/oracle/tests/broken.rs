@@ -19,6 +19,7 @@ pub(super) fn all() -> BTreeSet<Broken> {
     tried.extend(messages());
     tried.extend(rows());
     tried.extend(copies());
+    tried.extend(memories());
     tried.extend(turns());
     tried.extend(ends());
     tried.extend(joins());
@@ -40,6 +41,22 @@ pub(super) fn all() -> BTreeSet<Broken> {
     tried.extend(relay::answers());
     tried.extend(relay::secrets());
     tried
+}
+
+fn memories() -> Vec<Broken> {
+    let told = |day: &mut Observed, text: &str| day.memories.listed.push(text.to_owned());
+    vec![
+        check(Broken::MemoryLost, |day| day.memories.listed.clear()),
+        check(Broken::MemoryLost, |day| day.memories.kept[0].proposed = 0),
+        check(Broken::MemoryLost, |day| day.memories.kept[0].accepted = 2),
+        check(Broken::KeptTwice, |day| told(day, "fact/k1/2")),
+        check(Broken::KeptTwice, |day| told(day, "own/k1/2")),
+        check(Broken::MemoryBack, |day| told(day, "own/k2/1")),
+        check(Broken::MemoryBack, |day| {
+            day.asked[0].message = "k3".to_owned();
+            day.asked[0].told.push("k2".to_owned());
+        }),
+    ]
 }
 
 fn messages() -> Vec<Broken> {
@@ -79,6 +96,7 @@ fn messages() -> Vec<Broken> {
                 message,
                 results: 0,
                 number: 9,
+                ..ObservedPrompt::default()
             });
         }),
         check(Broken::Refused, |day| {

@@ -9,8 +9,8 @@ pub(super) mod trees;
 use serde_json::{Value, json};
 
 use crate::observed::{
-    AppendedMessage, Class, CopiedRow, Delivery, Effect, Fork, Frame, Import, Observed,
-    ObservedPrompt, Post, Profile, ReaderConnection, Scene, Stored, Tokens, Totals,
+    AppendedMessage, Class, CopiedRow, Delivery, Effect, Fork, Frame, Import, Memories, Observed,
+    ObservedPrompt, Post, Profile, ReaderConnection, Remembered, Scene, Stored, Tokens, Totals,
 };
 use crate::picture;
 use crate::words;
@@ -151,6 +151,7 @@ pub(super) fn good_day() -> Observed {
         stored: stored(),
         effects: effects(),
         asked: asked(),
+        memories: memories(),
         files: [
             ("write-m2.txt".to_owned(), "m2 wrote\n".to_owned()),
             ("edit-m2.txt".to_owned(), format!("{EDITED}the end\n")),
@@ -402,11 +403,33 @@ fn effects() -> Vec<Effect> {
     ]
 }
 
+/// Two turns that remembered something, of which one was deleted, and one that was cut too often.
+fn memories() -> Memories {
+    let kept = |message: &str, number| Remembered {
+        message: message.to_owned(),
+        number,
+        is_done: number < 3,
+        proposed: 1,
+        accepted: 1,
+        gone_after: (number == 2).then_some(2),
+    };
+    let cut = Remembered {
+        proposed: 0,
+        accepted: 0,
+        ..kept("k3", 3)
+    };
+    Memories {
+        kept: vec![kept("k1", 1), kept("k2", 2), cut],
+        listed: vec!["fact/k1/1".to_owned(), "own/k1/1".to_owned()],
+    }
+}
+
 fn asked() -> Vec<ObservedPrompt> {
     let asked = |message: &str, results, number| ObservedPrompt {
         message: message.to_owned(),
         results,
         number,
+        told: Vec::new(),
     };
     vec![
         asked("m1", 0, 0),

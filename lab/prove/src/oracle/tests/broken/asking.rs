@@ -141,6 +141,7 @@ pub(super) fn steps() -> Vec<Broken> {
                 message: "q1".to_owned(),
                 results: 4,
                 number: 3,
+                ..ObservedPrompt::default()
             });
         }),
         check(Broken::RanBeside, |day| {

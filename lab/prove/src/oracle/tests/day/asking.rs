@@ -88,6 +88,7 @@ pub(super) fn add(observed: &mut Observed) {
             message,
             results,
             number,
+            ..ObservedPrompt::default()
         });
     }
     observed.chat = chat();
