@@ -48,7 +48,7 @@ impl Means {
 
     /// The vectors of passages without what the texts of their language have in common: the mean of all
     /// that are given, and of the sentences that come with the model as if these were 32 more. A vector
-    /// of another dimension stays as it is.
+    /// of another dimension is left alone.
     pub fn centred(&self, texts: &[(&str, &Vector)]) -> Vec<Vector> {
         let mut sums: Vec<(f32, Vec<f32>)> = Vec::new();
         for language in Language::ALL {

@@ -43,7 +43,7 @@ impl<'a> Tokenizer<'a> {
 
     /// The tokens of a text with those of its begin and end, at most `limit`; of a longer text the first.
     pub(crate) fn split(&self, text: &str, limit: usize) -> Vec<u32> {
-        // No piece is empty, so what lies behind this many characters can be no token that counts.
+        // No piece is empty, so what comes after this many characters is no token that counts.
         let text = self.spelled(text, limit.saturating_mul(self.longest));
         let ends: Vec<_> = text
             .char_indices()

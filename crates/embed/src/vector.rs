@@ -15,7 +15,7 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// The direction of numbers; `None` where there is none: no numbers, or more than 8,192, one that is
+    /// The direction of numbers; `None` without one: no numbers, or more than 8,192, one that is
     /// not finite, or all of them 0.
     #[expect(clippy::cast_possible_truncation, reason = "they are within ±127")]
     pub fn of(numbers: &[f32]) -> Option<Self> {
@@ -49,7 +49,7 @@ impl Vector {
         })
     }
 
-    /// As it is kept: the scale, little-endian, then a byte for each number.
+    /// Its form in a store: the scale, little-endian, then a byte for each number.
     pub fn bytes(&self) -> Vec<u8> {
         let values = self.values.iter().map(|value| value.cast_unsigned());
         self.scale.to_le_bytes().into_iter().chain(values).collect()

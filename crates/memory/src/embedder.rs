@@ -18,7 +18,7 @@ pub trait Embedder: Send + Sync {
     /// The vector of a text.
     ///
     /// # Errors
-    /// Why there is none, in one sentence.
+    /// Why not, in one sentence.
     fn embed(&self, side: Side, text: &str) -> Result<Vector, String>;
 
     /// The vectors of texts as they are compared with those of queries.

@@ -96,7 +96,7 @@ impl Meaning {
         Some(locale::without_meaning(state.wanted.len().max(1), why))
     }
 
-    /// What these memories mean, as far as it is known, as it is compared with queries. What is not known
+    /// What these memories mean, as far as that is known, in the form that queries are compared with. What is not known
     /// will be made, and what is no memory any more is removed.
     pub(crate) fn of(
         self: &Arc<Self>,

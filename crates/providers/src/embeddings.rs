@@ -58,7 +58,7 @@ impl Embeddings {
     /// The vector of a text.
     ///
     /// # Errors
-    /// Why there is none, in one sentence, without the key.
+    /// Why not, in one sentence, without the key.
     pub async fn embed(&self, text: &str) -> Result<Vec<f32>, String> {
         let asked = self.ask(text).await;
         asked.map_err(|fault| match self.endpoint.failed(&fault, &self.model) {

@@ -60,7 +60,7 @@ pub(crate) fn open(config: &Config, clock: Arc<dyn Clock>) -> Arc<Memories> {
 }
 
 impl State {
-    /// Lets memories be found by their meaning, as it is set. A model that cannot be asked keeps no server
+    /// Lets memories be found by their meaning, by the settings. A model that cannot be asked keeps no server
     /// from its work.
     pub(crate) fn know_meaning(&self, config: &Config) {
         let Some(guide) = self.guide.get() else {

@@ -1,0 +1,178 @@
+//! The memories as they are known: the list, the index of their words, what they mean, and what a query
+//! finds of them.
+
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError};
+
+use samovar_embed::Vector;
+
+use super::{Memories, State, forgotten};
+use crate::document;
+use crate::entry::MemoryId;
+use crate::index::Index;
+use crate::meaning::Meaning;
+use crate::memory::{Memory, Source};
+use crate::rank::{Ranked, ranked};
+
+/// The memories that there are, with the index over them.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) all: Vec<Memory>,
+    index: Index,
+    /// What each means; empty where that is known of none.
+    vectors: Vec<Option<Vector>>,
+}
+
+impl Known {
+    fn find(&self, query: &str, meaning: Option<&Vector>, limit: usize) -> Vec<(Memory, Ranked)> {
+        let cosines = meaning.map(|query| {
+            let vectors = self.vectors.iter().map(Option::as_ref);
+            vectors
+                .map(|vector| vector.map(|vector| vector.cosine(query)))
+                .collect::<Vec<_>>()
+        });
+        let found = ranked(&self.index.find(query), &cosines.unwrap_or_default());
+        let found = found.into_iter().take(limit);
+        found
+            .filter_map(|found| Some((self.all.get(found.place)?.clone(), found)))
+            .collect()
+    }
+}
+
+impl Memories {
+    /// From now on they are found by what they mean, too.
+    pub fn know_meaning(self: &Arc<Self>, meaning: Arc<Meaning>) {
+        if self.meaning.set((meaning, Arc::downgrade(self))).is_ok() {
+            self.again();
+        }
+    }
+
+    /// They are found by their words alone, and a person is told why.
+    pub fn lack_meaning(&self, why: String) {
+        tracing::warn!(%why, "memories are found by their words alone");
+        // It is told once, as the first time.
+        self.no_meaning.set(why).unwrap_or_default();
+    }
+
+    /// Makes the list and the index again, because it is known of more what they mean.
+    pub(crate) fn again(&self) {
+        let mut state = self.look();
+        self.index(&mut state);
+    }
+
+    /// How many are found by their meaning, too.
+    pub fn meant(&self) -> usize {
+        let known = self.look().known.clone();
+        known.vectors.iter().flatten().count()
+    }
+
+    /// All of them: the long-term ones in the order of their file, then the notes by their days.
+    pub fn all(&self) -> Vec<Memory> {
+        self.look().known.all.clone()
+    }
+
+    /// The one of an id.
+    pub fn get(&self, id: &MemoryId) -> Option<Memory> {
+        let state = self.look();
+        let mut all = state.known.all.iter();
+        all.find(|memory| memory.entry.id == *id).cloned()
+    }
+
+    /// Those that answer a query by their words or their meaning, with what each is worth, best first.
+    pub fn recall(&self, query: &str, limit: usize) -> Vec<(Memory, Ranked)> {
+        let known = self.look().known.clone();
+        let meaning = self.meaning.get();
+        let meaning = meaning.and_then(|(meaning, _)| meaning.of_query(query));
+        known.find(query, meaning.as_ref(), limit)
+    }
+
+    /// Whether a recall may find one that is marked as from outside, by those that were seen last; waits
+    /// for no file and no vector.
+    pub(crate) fn may_recall_outside(&self, query: &str, limit: usize) -> bool {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = seen.clone();
+        drop(seen);
+        let is_outside = |memory: &Memory| memory.entry.is_tainted;
+        // What a query means is not known before it is embedded.
+        if known.vectors.iter().any(Option::is_some) {
+            return known.all.iter().any(is_outside);
+        }
+        let found = known.find(query, None, limit);
+        found.iter().any(|(memory, _)| is_outside(memory))
+    }
+
+    /// Why files cannot be read or changed, and what else a person has to know, a sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        let state = self.look();
+        let problems = state.files().filter_map(|seen| seen.problem.as_ref());
+        let proposed = state.proposals.problem.iter();
+        let problems = problems.chain(proposed.filter(|_| state.folder.is_none()));
+        let remarks = self.settings.remarks.iter();
+        let meaning = self.meaning.get();
+        let meaning = meaning.and_then(|(meaning, _)| meaning.problem());
+        remarks
+            .chain(&state.folder)
+            .chain(problems)
+            .cloned()
+            .chain(meaning)
+            .chain(self.no_meaning.get().cloned())
+            .collect()
+    }
+
+    /// Why there may be memories that are not found, a sentence for each file.
+    pub fn unread(&self) -> Vec<String> {
+        let state = self.look();
+        let files = state.days.values().chain([&state.person, &state.long_term]);
+        let cut = files.filter(|seen| seen.is_cut);
+        let problems = cut.filter_map(|seen| seen.problem.as_ref());
+        state.folder.iter().chain(problems).cloned().collect()
+    }
+
+    /// Makes the list and the index again.
+    pub(super) fn index(&self, state: &mut State) {
+        let gone = forgotten(state);
+        let mut all = Vec::new();
+        for (section, entry) in document::entries(&state.person.text) {
+            all.push(Memory {
+                entry,
+                source: Source::Person(section),
+            });
+        }
+        for (section, entry) in document::entries(&state.long_term.text) {
+            all.push(Memory {
+                entry,
+                source: Source::LongTerm(section),
+            });
+        }
+        for (day, seen) in &state.days {
+            for (_, entry) in document::entries(&seen.text) {
+                all.push(Memory {
+                    entry,
+                    source: Source::Day(day.to_string()),
+                });
+            }
+        }
+        let mut ids = HashSet::new();
+        all.retain(|memory| {
+            let id = &memory.entry.id;
+            !gone.contains(id) && ids.insert(id.clone())
+        });
+        let index = Index::new(all.iter().map(|memory| memory.entry.text.as_str()));
+        let meaning = self.meaning.get();
+        let vectors = meaning.map(|(meaning, this)| meaning.of(&all, this));
+        state.known = Arc::new(Known {
+            all,
+            index,
+            vectors: vectors.unwrap_or_default(),
+        });
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = state.known.clone();
+    }
+}
+
+impl Drop for Memories {
+    fn drop(&mut self) {
+        if let Some((meaning, _)) = self.meaning.get() {
+            meaning.close();
+        }
+    }
+}
