@@ -1,8 +1,9 @@
 //! How well memories are found again, over notes and questions in four languages (see README.md).
 //!
 //! `cargo run --release -p samovar-recall` prints the table: each way of ranking over the half of the
-//! questions that nothing was tuned on; `-- tuning` the other half.
+//! questions that nothing was tuned on; `-- tuning` the other half, `-- cost` what a recall costs.
 
+mod cost;
 mod set;
 
 use std::collections::{BTreeMap, HashMap};
@@ -115,12 +116,15 @@ fn orders(
 }
 
 fn main() -> Result<()> {
-    let half = match std::env::args().nth(1).as_deref() {
-        Some("tuning") => Half::Tuning,
-        _ => Half::Figures,
-    };
-    let table = measure(&Set::read()?, half)?;
     let mut out = std::io::stdout().lock();
+    let set = Set::read()?;
+    let half = match std::env::args().nth(1).as_deref() {
+        Some("cost") => return cost::print(&set, &mut out),
+        Some("tuning") => Half::Tuning,
+        None => Half::Figures,
+        Some(other) => anyhow::bail!("{other} is neither tuning nor cost"),
+    };
+    let table = measure(&set, half)?;
     writeln!(
         out,
         "recall@1, recall@5 and mean reciprocal rank, {half:?} half\n"
