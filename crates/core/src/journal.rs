@@ -94,6 +94,11 @@ pub trait Journal: Send + Sync {
     /// [`Broken`]; nothing of the batch was written.
     fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>>;
 
+    /// Whether so much waits to be written that nothing long should be accepted now.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
     /// Writes live events of one log at once, on this thread, without fsync (DU-3).
     ///
     /// # Errors

@@ -335,6 +335,13 @@ impl Log {
         state.tail.is_over_full() || !state.owed.is_empty()
     }
 
+    /// Whether a turn waits for its fold before it adds more: the tail has several times its bound, or
+    /// the server's memory is nearly used up.
+    pub(crate) fn waits_for_fold(&self) -> bool {
+        let state = self.shared.state();
+        state.tail.is_flooded() || state.held.is_near()
+    }
+
     /// Moves live events from the spool to the journal, so that memory can let go of them.
     ///
     /// # Errors

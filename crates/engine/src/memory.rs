@@ -75,6 +75,13 @@ impl Held {
     }
 }
 
+impl Held {
+    /// Whether three quarters of the budget are used.
+    pub(crate) fn is_near(&self) -> bool {
+        self.memory.is_near()
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.set(0);

@@ -183,6 +183,9 @@ impl Parts {
         if is_new && self.memory.is_full() {
             return Err(Error::new(Code::Busy, locale::server::memory_full()));
         }
+        if is_new && self.journal.is_behind() {
+            return Err(Error::new(Code::Busy, locale::store::behind()));
+        }
         if concerns_turns && !self.settings.recovery.runs_turns() {
             return Err(Error::new(Code::Unavailable, locale::server::no_turns()));
         }

@@ -18,6 +18,7 @@ mod copy;
 mod discard;
 mod fault;
 mod keep;
+mod lanes;
 mod pages;
 mod row;
 mod run;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{Broken, Durability, Epoch, Event, Future, Journal, Millis, Seq, SessionId};
+use tokio::sync::Semaphore;
 
 use crate::disk::Disk;
 use crate::generation::{Found, Generation};
@@ -46,6 +48,7 @@ pub use copy::Pause;
 use fault::Fault;
 pub(crate) use fault::from_io;
 use keep::{Marks, PackedBatch};
+use lanes::{Job, Jobs, QUEUE_BYTES, Waiter};
 use row::{Row, RowKey};
 use settings::FILE;
 pub use settings::Settings;
@@ -54,7 +57,6 @@ use tables::Tables;
 #[cfg(test)]
 pub(crate) use tables::make_bare;
 pub use walk::{WalkReport, walk};
-use writer::{Job, Jobs};
 
 /// The events of a row under a key.
 pub(crate) fn row_events(log: LogNo, seq: Seq, row: &[u8]) -> Result<Vec<Event>, Broken> {
@@ -79,6 +81,8 @@ pub struct Fill {
 pub struct LmdbJournal {
     shared: Arc<Shared>,
     jobs: Jobs,
+    /// Bytes of big batches that may wait for the writer.
+    room: Arc<Semaphore>,
 }
 
 /// What the callers and the writing thread both use.
@@ -192,7 +196,8 @@ impl LmdbJournal {
         });
         let jobs = writer::start(shared.clone())
             .map_err(|error| from_io("the journal's thread", &error))?;
-        Ok((Self { shared, jobs }, recovered))
+        let room = Arc::new(Semaphore::new(QUEUE_BYTES));
+        Ok((Self { shared, jobs, room }, recovered))
     }
 
     /// Whether the pages of the journal in a data directory fit together, as far as they may be looked
@@ -299,9 +304,20 @@ impl LmdbJournal {
         Ok(seen)
     }
 
+    /// Waits for its share of the bytes that may wait for the writer, then for the commit.
+    fn commit_big(&self, mut packed: PackedBatch) -> Future<'static, Result<(), Broken>> {
+        let (jobs, room) = (self.jobs.clone(), self.room.clone());
+        Box::pin(async move {
+            let bytes = u32::try_from(packed.bytes().min(QUEUE_BYTES)).unwrap_or(u32::MAX);
+            // It is never closed.
+            packed.room = room.acquire_many_owned(bytes).await.ok();
+            writer::ask(jobs, |waiter| Job::Commit((packed, waiter))).await
+        })
+    }
+
     fn ask(
         &self,
-        job: impl FnOnce(writer::Waiter) -> Job + Send + 'static,
+        job: impl FnOnce(Waiter) -> Job + Send + 'static,
     ) -> Future<'static, Result<(), Broken>> {
         Box::pin(writer::ask(self.jobs.clone(), job))
     }
@@ -325,9 +341,14 @@ impl Journal for LmdbJournal {
         let packed = self.shared.tables();
         let packed = packed.and_then(|_| PackedBatch::pack(&batch, self.shared.epoch));
         match packed {
-            Ok(packed) => self.ask(|waiter| Job::Commit(packed, waiter)),
+            Ok(packed) if packed.is_small() => self.ask(|waiter| Job::Commit((packed, waiter))),
+            Ok(packed) => self.commit_big(packed),
             Err(broken) => Box::pin(std::future::ready(Err(broken))),
         }
+    }
+
+    fn is_behind(&self) -> bool {
+        self.room.available_permits() < QUEUE_BYTES / 2
     }
 
     fn spool(&self, log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {

@@ -35,6 +35,11 @@ pub trait OverJournal: Send + Sync {
         self.journal().commit(batch)
     }
 
+    /// As [`Journal::is_behind`].
+    fn is_behind(&self) -> bool {
+        self.journal().is_behind()
+    }
+
     /// As [`Journal::spool`].
     ///
     /// # Errors
@@ -95,6 +100,10 @@ impl<T: OverJournal> Journal for Over<T> {
 
     fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
         self.0.commit(batch)
+    }
+
+    fn is_behind(&self) -> bool {
+        self.0.is_behind()
     }
 
     fn spool(&self, log: LogNo, events: &[Arc<Event>]) -> Result<(), Broken> {

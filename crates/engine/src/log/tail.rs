@@ -9,6 +9,9 @@ use samovar_core::{Event, Kind, Seq};
 use super::run::Run;
 use super::{Keeping, weight};
 
+/// How many times its bound a tail may hold while some of it is on its way to the journal.
+const FLOOD: usize = 4;
+
 /// Consecutive events up to the head.
 pub(super) struct Tail {
     /// Those that readers can see, the fragments of text among them packed.
@@ -232,6 +235,11 @@ impl Tail {
     /// Whether the bound is passed and only folding can help.
     pub(super) fn is_over_full(&self) -> bool {
         self.keeping == Keeping::Durable && self.bytes > self.max_bytes
+    }
+
+    /// Whether the bound is passed several times over.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.bytes > FLOOD.saturating_mul(self.max_bytes)
     }
 
     /// How much memory the events take, in bytes.

@@ -69,6 +69,11 @@ pub(crate) fn of_message(message: &Arc<Message>) -> usize {
     COUNTS + size_of::<Message>() + IDS + HEAP_BLOCK + inside(message)
 }
 
+/// How much memory messages take.
+pub(crate) fn of_conversation(messages: &[Arc<Message>]) -> usize {
+    messages.iter().map(of_message).sum()
+}
+
 fn inside(message: &Message) -> usize {
     message.parts.iter().map(of_part).sum::<usize>() + of_map(&message.metadata)
 }

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use samovar_core::error::FaultCode;
-use samovar_core::provider::is_refusal;
+use samovar_core::provider::{self, is_refusal};
 use samovar_core::{
     Author, Broken, BudgetLimit, ContextLimit, FinishReason, Kind, MessageId, Prompt,
     ProviderEvent, failpoint,
@@ -15,7 +15,8 @@ use super::inbox::{Input, refuse_call, refuse_decision};
 use super::retry::Failure;
 use super::state::Runner;
 use crate::answer::{self, Answer, Ending};
-use crate::log::Draft;
+use crate::log::{Draft, weight};
+use crate::memory::Held;
 use crate::{context, layers};
 
 /// How asking ended.
@@ -38,6 +39,9 @@ enum ReadEnd {
     /// The time of the budget is over.
     Late,
 }
+
+/// What was shown is on its way from the spool to the journal.
+type Folding = samovar_core::Future<'static, Result<(), Broken>>;
 
 impl Runner {
     /// Asks the model once, and notes what came of it.
@@ -149,10 +153,8 @@ impl Runner {
                 biased;
                 // It is never closed.
                 place = &mut place => return Ok(place.ok()),
-                Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(cancel) => return Err(cancel.reply),
-                    Input::Settle(call, _, reply) => refuse_call(&call, reply),
-                    Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
+                Some(input) = self.inbox.recv() => if let Some(reply) = stop_in(input) {
+                    return Err(reply);
                 },
             }
         }
@@ -167,25 +169,59 @@ impl Runner {
         }
         self.parts.read_images(&mut prompt).await?;
         self.asked = is_known.then(|| context::size(&prompt));
-        let mut stream = self.model.provider.stream(prompt);
+        // It is written out for the model, and sent.
+        let mut in_flight = self.parts.memory.share();
+        in_flight.set(2 * weight::of_conversation(&prompt.messages));
+        let stream = self.model.provider.stream(prompt);
+        let mut folding = None;
+        let heard = self
+            .listen(answer, max_tokens, (stream, in_flight), &mut folding)
+            .await;
+        // What is kept next would wait for it, too, and tells of a store that failed.
+        if let Some(folding) = folding
+            && let Err(broken) = folding.await
+        {
+            tracing::debug!(turn = %self.turn_id, %broken, "what was shown stays in memory");
+        }
+        heard
+    }
+
+    /// Keeps and shows what the model says, until it has said all. Memory lets go of what was shown
+    /// meanwhile.
+    async fn listen(
+        &mut self,
+        answer: &mut Answer,
+        max_tokens: u32,
+        (mut stream, mut in_flight): (provider::Answer, Held),
+        folding: &mut Option<Folding>,
+    ) -> Result<ReadEnd, Broken> {
         let mut late = std::pin::pin!(self.out_of_time());
         loop {
-            // All are safe to drop halfway: a stream keeps what it has read, a channel its items.
+            if folding.is_none() && self.session.log.wants_folding() {
+                let log = self.session.log.clone();
+                *folding = Some(Box::pin(async move { log.fold().await }));
+            }
+            let reads = folding.is_none() || !self.session.log.waits_for_fold();
+            // All are safe to drop halfway: a stream keeps what it has read, a channel its items, and
+            // the fold is kept.
             let said = tokio::select! {
-                said = stream.next() => said,
+                said = stream.next(), if reads => said,
+                folded = folded(folding) => {
+                    *folding = None;
+                    if let Err(broken) = folded
+                        && let Some(reply) = self.wait_for_room(broken).await?
+                    {
+                        return Ok(ReadEnd::Stopped(reply));
+                    }
+                    continue;
+                }
                 () = &mut late => return Ok(ReadEnd::Late),
-                Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(cancel) => return Ok(ReadEnd::Stopped(cancel.reply)),
-                    Input::Settle(call, _, reply) => {
-                        refuse_call(&call, reply);
-                        continue;
-                    }
-                    Input::Decide(approval, _, reply) => {
-                        refuse_decision(&approval, reply);
-                        continue;
-                    }
+                Some(input) = self.inbox.recv() => match stop_in(input) {
+                    Some(reply) => return Ok(ReadEnd::Stopped(reply)),
+                    None => continue,
                 },
             };
+            in_flight.set(0);
             let Some(said) = said else {
                 return Ok(ReadEnd::Failed(Failure {
                     code: FaultCode::StreamCut,
@@ -203,23 +239,7 @@ impl Runner {
             if let Some(heard) = heard {
                 return Ok(heard);
             }
-            if let Some(reply) = self.fold().await? {
-                return Ok(ReadEnd::Stopped(reply));
-            }
         }
-    }
-
-    /// Lets memory go of what was shown, when there is too much of that; no more is read before.
-    /// Answers with who stops the turn meanwhile.
-    async fn fold(&mut self) -> Result<Option<super::inbox::Reply>, Broken> {
-        while self.session.log.wants_folding()
-            && let Err(broken) = self.session.log.fold().await
-        {
-            if let Some(reply) = self.wait_for_room(broken).await? {
-                return Ok(Some(reply));
-            }
-        }
-        Ok(None)
     }
 
     /// Makes sense of what one read brought: what is to be shown, and how it ended if it did.
@@ -300,6 +320,24 @@ impl Runner {
             drafts = refused.drafts;
         }
         Ok(None)
+    }
+}
+
+/// The wish to stop; everything else is refused while no call is open.
+fn stop_in(input: Input) -> Option<super::inbox::Reply> {
+    match input {
+        Input::Cancel(cancel) => return Some(cancel.reply),
+        Input::Settle(call, _, reply) => refuse_call(&call, reply),
+        Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
+    }
+    None
+}
+
+/// The end of a fold; without one there is none.
+async fn folded(folding: &mut Option<Folding>) -> Result<(), Broken> {
+    match folding {
+        Some(folding) => folding.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -17,6 +17,7 @@ mod delivery;
 mod ended;
 mod environment;
 mod failing;
+mod folding;
 mod forked;
 mod guided;
 mod in_memory;

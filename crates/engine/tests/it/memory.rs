@@ -84,9 +84,27 @@ async fn sessions_that_are_idle_already_make_room_for_one_that_runs() {
     }
     until(|| (1_600_000..2_500_000).contains(&rig.engine.memory())).await;
     let turn = rig.post(&long(800_000)).await;
-    until(|| rig.engine.memory() < 1_000_000).await;
+    // The message, and the prompt with it on its way to the model: the idle ones have left.
+    until(|| rig.engine.memory() < 2_600_000).await;
     gate.open();
     assert_eq!(rig.over(&turn).await, well());
+}
+
+// proves PF-1
+#[tokio::test]
+async fn a_prompt_counts_until_the_model_answers() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let rig = Rig::by(move |_, _| say("well").hold(&held), [], budget(1 << 30)).await;
+    let turn = rig.post(&long(100_000)).await;
+    rig.world.model.seen(1).await;
+    let asked = rig.engine.memory();
+
+    gate.open();
+    assert_eq!(rig.over(&turn).await, well());
+
+    let answered = rig.engine.memory();
+    assert!(asked > answered + 150_000, "{asked}, then {answered}");
 }
 
 // proves PF-1

@@ -7,11 +7,16 @@ use heed::{PutFlags, RwTxn};
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{Broken, Epoch, Event, Kind, Millis, Seq, SessionId};
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::fault::Fault;
 use super::row::{self, RowKey};
 use super::run;
 use super::tables::{LogRow, Tables};
 use crate::spool::Release;
+
+/// Bytes from which a batch is big, unless it only moves live events out of the spool.
+const BIG_BYTES: usize = 64 << 10;
 
 /// Rows of a batch for which it is looked whether they are the last ones.
 const LONG_BATCH: usize = 64;
@@ -29,8 +34,12 @@ pub(super) struct PackedBatch {
     at: Millis,
     open_from: Option<Seq>,
     closes: bool,
+    /// Whether it only moves live events out of the spool.
+    folds: bool,
     /// Whether it can wait until there is room on the disk.
     pub(super) can_wait: bool,
+    /// Its share of the bytes that may wait, if it is big.
+    pub(super) room: Option<OwnedSemaphorePermit>,
     /// What the spool need not hold any longer once this is kept.
     pub(super) releases: Vec<Release>,
 }
@@ -57,8 +66,15 @@ impl PackedBatch {
             closes: all().any(|event| matches!(event.kind, Kind::SessionClosed)),
             can_wait: batch.events.is_empty()
                 || batch.events.iter().any(|event| event.kind.can_wait()),
+            room: None,
             releases: Release::by(batch),
+            folds: batch.events.is_empty(),
         })
+    }
+
+    /// Whether the writer takes it before big ones.
+    pub(super) fn is_small(&self) -> bool {
+        self.folds || self.bytes() < BIG_BYTES
     }
 
     /// Bytes of its rows.

@@ -3,45 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use samovar_core::journal::LogNo;
-use samovar_core::{Broken, Durability, Millis, Seq, SessionId, failpoint};
-use tokio::sync::mpsc::error::TryRecvError;
+use samovar_core::{Broken, Durability, Millis, failpoint};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Shared;
 use super::fault::Fault;
 use super::keep::{Marks, PackedBatch};
+use super::lanes::{Commit, Job, Jobs, Lanes, NextWork, QUEUE_JOBS, Waiter};
 use super::settings::FILE;
 use super::sweep::Sweep;
 use super::sync_marker;
 use super::tables::Tables;
 use crate::disk::may_grow;
 
-/// Jobs that may wait; who comes then waits for room.
-const QUEUE_JOBS: usize = 256;
-/// Bounds of one transaction.
-const GROUP_JOBS: usize = 256;
-const GROUP_BYTES: usize = 1 << 20;
-
 /// How often a full disk is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// Who waits for an answer.
-pub(super) type Waiter = oneshot::Sender<Result<(), Broken>>;
-
-/// What the writer is asked for.
-pub(super) enum Job {
-    Commit(PackedBatch, Waiter),
-    Sweep(Millis, Waiter),
-    /// Notes that a log lacks what lies between its head and a position.
-    GiveUp(LogNo, Seq, Millis, Waiter),
-    /// Removes a damaged session.
-    Discard(SessionId, Waiter),
-    Close(Waiter),
-}
-
-/// The way to the writer.
-pub(super) type Jobs = mpsc::Sender<Job>;
 
 /// Hands a job over, waiting for room, and waits for its answer.
 pub(super) async fn ask(jobs: Jobs, job: impl FnOnce(Waiter) -> Job) -> Result<(), Broken> {
@@ -56,8 +32,7 @@ pub(super) fn start(shared: Arc<Shared>) -> std::io::Result<Jobs> {
     let (sender, jobs) = mpsc::channel(QUEUE_JOBS);
     let writer = Writer {
         shared,
-        jobs,
-        held: None,
+        lanes: Lanes::new(jobs),
         sweep: None,
         failed: None,
     };
@@ -69,9 +44,7 @@ pub(super) fn start(shared: Arc<Shared>) -> std::io::Result<Jobs> {
 
 struct Writer {
     shared: Arc<Shared>,
-    jobs: mpsc::Receiver<Job>,
-    /// What ended a group by not being a commit.
-    held: Option<Job>,
+    lanes: Lanes,
     sweep: Option<(Sweep, Vec<Waiter>)>,
     /// Set once a write or an fsync failed: nothing is known of the file from then on (DU-12).
     failed: Option<Broken>,
@@ -88,16 +61,6 @@ impl Drop for Writer {
 
 fn panicked() -> Broken {
     Broken::Io("the journal's thread has panicked".to_owned())
-}
-
-type Commit = (PackedBatch, Waiter);
-
-enum NextWork {
-    Job(Job),
-    /// Nobody asks now, and a sweep is under way.
-    Nothing,
-    /// Nobody can ask any longer.
-    Over,
 }
 
 impl Writer {
@@ -117,10 +80,8 @@ impl Writer {
     fn work(&mut self) -> Option<Waiter> {
         loop {
             match self.next_job() {
-                NextWork::Job(Job::Commit(batch, waiter)) => {
-                    let group = self.gather((batch, waiter));
-                    self.commit(group);
-                }
+                NextWork::Commits(group) => self.commit(group),
+                NextWork::Job(Job::Commit(alone)) => self.commit(vec![alone]),
                 NextWork::Job(Job::Sweep(before, waiter)) => self.begin_sweep(before, waiter),
                 NextWork::Job(Job::GiveUp(log, up_to, at, waiter)) => {
                     let log = (log, self.shared.epoch);
@@ -140,46 +101,17 @@ impl Writer {
     }
 
     fn next_job(&mut self) -> NextWork {
-        if let Some(job) = self.held.take() {
-            return NextWork::Job(job);
-        }
         if self.sweep.is_some() {
-            return self
-                .jobs
-                .try_recv()
-                .map_or(NextWork::Nothing, NextWork::Job);
+            return self.lanes.next();
         }
         while self.shared.disk.is_full() {
-            match self.jobs.try_recv() {
-                Ok(job) => return NextWork::Job(job),
-                Err(TryRecvError::Disconnected) => return NextWork::Over,
-                Err(TryRecvError::Empty) => std::thread::sleep(LOOK_EVERY),
+            match self.lanes.next() {
+                NextWork::Nothing => std::thread::sleep(LOOK_EVERY),
+                work => return work,
             }
             self.shared.disk.look_again();
         }
-        self.jobs
-            .blocking_recv()
-            .map_or(NextWork::Over, NextWork::Job)
-    }
-
-    /// Takes what else waits, up to what one transaction should hold.
-    fn gather(&mut self, first: Commit) -> Vec<Commit> {
-        let mut bytes = first.0.bytes();
-        let mut group = vec![first];
-        while group.len() < GROUP_JOBS && bytes < GROUP_BYTES {
-            match self.jobs.try_recv() {
-                Ok(Job::Commit(batch, waiter)) => {
-                    bytes += batch.bytes();
-                    group.push((batch, waiter));
-                }
-                Ok(other) => {
-                    self.held = Some(other);
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
-        group
+        self.lanes.wait()
     }
 
     /// Keeps a group together; when that fails, each by itself, so that one batch that cannot be

@@ -1,5 +1,5 @@
 use samovar_core::journal::{Batch, LogNo};
-use samovar_core::{Journal, SessionId};
+use samovar_core::{AgentPath, Author, Event, Journal, Kind, Seq, SessionId};
 use tempfile::TempDir;
 
 use super::super::LmdbJournal;
@@ -10,8 +10,7 @@ fn writer(journal: &LmdbJournal) -> Writer {
     let (_, jobs) = mpsc::channel(1);
     Writer {
         shared: journal.shared.clone(),
-        jobs,
-        held: None,
+        lanes: Lanes::new(jobs),
         sweep: None,
         failed: None,
     }
@@ -68,4 +67,45 @@ async fn after_a_failed_fsync_nothing_more_is_taken_for_kept() {
     assert_eq!(writer.sweep_step(&mut sweep), Err(failed.clone()));
     assert_eq!(journal.shared.disk.failed().await, failed, "and it is told");
     assert_eq!(journal.commits(), commits);
+}
+
+// proves DU-3
+#[tokio::test]
+async fn the_journal_lags_while_long_batches_wait_and_until_they_are_kept() {
+    let dir = TempDir::new().unwrap();
+    let (journal, _) = LmdbJournal::open(dir.path(), 1000).unwrap();
+    let long = |log| {
+        let event = Event {
+            seq: Seq(1),
+            epoch: journal.epoch(),
+            at: Millis(1),
+            turn: None,
+            agent: AgentPath::root("master"),
+            author: Author::System,
+            kind: Kind::StateChanged {
+                state: "x".repeat(900_000).into(),
+            },
+        };
+        journal.commit(Batch {
+            log: LogNo(log),
+            session: SessionId::new("s").unwrap(),
+            events: vec![Arc::new(event)],
+            folded: Vec::new(),
+            open_from: None,
+        })
+    };
+    assert!(!journal.is_behind());
+    // The writer waits for it.
+    let blocking = journal.shared.tables.env.write_txn().unwrap();
+    let commits: Vec<_> = (1..=20).map(|log| tokio::spawn(long(log))).collect();
+    while !journal.is_behind() {
+        tokio::task::yield_now().await;
+    }
+
+    drop(blocking);
+
+    for commit in commits {
+        commit.await.unwrap().unwrap();
+    }
+    assert!(!journal.is_behind());
 }
