@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::Response;
 use bytes::Bytes;
 use samovar_core::{Accepted, Action, Command, Error, Future, SessionId, words};
-use samovar_engine::Engine;
+use samovar_engine::{Admission, Engine};
 use samovar_wire::params;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -55,6 +55,8 @@ pub(crate) struct Call<S> {
     pub(crate) query: Vec<(String, String)>,
     /// The JSON body of a `POST` or a `PUT`.
     pub(crate) body: Bytes,
+    /// What a long body takes of the budget for memory.
+    pub(crate) admission: Option<Admission>,
     /// The WebSocket upgrade, if the request asked for one; a route that serves one takes it.
     pub(crate) upgrade: Option<Upgrade>,
 }
@@ -82,7 +84,12 @@ impl<S> Call<S> {
             session: session.clone(),
             action,
         };
-        self.engine().await?.submit(command).await
+        let accepted = self.engine().await?.submit(command).await;
+        // The log has it, and counts it.
+        if let Some(admission) = &self.admission {
+            admission.give_back();
+        }
+        accepted
     }
 
     /// A part of the path.
@@ -105,6 +112,7 @@ impl<S> Call<S> {
             ping_every: self.ping_every,
             query: self.query,
             body: self.body,
+            admission: self.admission,
             upgrade: self.upgrade,
         }
     }

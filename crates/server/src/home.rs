@@ -21,12 +21,12 @@ use samovar_stores::disk::Disk;
 use samovar_stores::{Options, Stores, backup};
 use samovar_tools::{FOR_UI, Resources, Workspace};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::address::{Address, AddressFile};
 use crate::api;
+use crate::body::Bodies;
 use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
@@ -49,9 +49,6 @@ use crate::token::{self, TokenHash};
 use crate::tokens::{self, Tokens};
 use crate::unfinished;
 use crate::unremembered::WithMemories;
-
-/// Long bodies that are read at once, at most.
-const LONG_BODIES: usize = 4;
 
 /// A data directory that is held, and not opened yet. What is asked meanwhile waits (AS-22).
 pub struct Opening {
@@ -144,6 +141,7 @@ impl Opening {
             is_stop_noted: AtomicBool::new(false),
         };
         let shared = Shared {
+            bodies: Bodies::new(engine.clone(), &config.server),
             engine,
             api: Arc::new(api),
             tickets: Arc::default(),
@@ -151,9 +149,6 @@ impl Opening {
             chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
             relaying: Arc::new(Relaying::open(config)),
             ping_every: config.server.ping_every,
-            max_body_bytes: config.server.max_body_bytes,
-            long_bodies: Semaphore::new(LONG_BODIES),
-            slow_client: config.server.slow_client,
             slow_reader: config.stream.patience,
         };
         Ok(Self {

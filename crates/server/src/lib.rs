@@ -29,6 +29,7 @@
 mod address;
 mod agent;
 mod api;
+mod body;
 mod chat;
 mod chatting;
 mod clock;

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at};
 use tokio_util::sync::CancellationToken;
 
 /// What is asked of the system to hold for a client, in bytes; Linux takes twice as much, and left
 /// alone it would take several megabytes.
 const SEND_BUFFER_BYTES: u32 = 128 * 1024;
-/// Connections that wait to be accepted, at most.
-const BACKLOG: u32 = 1024;
+/// Connections that wait to be accepted, at most; as many as Linux allows by default. The client of one
+/// more tries again after a second.
+const BACKLOG: u32 = 4096;
 
 /// Listens; every connection that comes has a bounded buffer for what its client does not take.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -31,9 +32,10 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// How long what a client still sends is read and dropped after the last answer, so that it finds
-/// that answer and not a reset.
+/// How long what a client still sends is read and dropped after the last answer while next to nothing
+/// comes, so that it finds that answer and not a reset; and the steps in which that is counted.
 const LINGER: Duration = Duration::from_secs(1);
+const LINGER_STEPS: u32 = 10;
 
 /// Bytes that are read and dropped then, at most.
 const MAX_LINGER_BYTES: usize = 8 * 1024 * 1024;
@@ -42,8 +44,10 @@ const MAX_LINGER_BYTES: usize = 8 * 1024 * 1024;
 /// all that it has to say, or is gone.
 const HALF_CLOSED: Duration = Duration::from_secs(2);
 
-/// How many of them at a time.
+/// How many of them at a time, and how many times before others have their turn: many clients may do
+/// this at once.
 const LINGER_CHUNK: usize = 8 * 1024;
+const LINGER_TURN: usize = 8;
 
 /// Whether a connection's client took nothing for as long as is borne.
 #[derive(Clone, Debug, Default)]
@@ -90,9 +94,9 @@ impl Stalled {
         self.0.is_stalled.load(Ordering::Relaxed)
     }
 
-    /// The answer comes before the request was read to its end, and is the connection's last.
-    pub(crate) fn leave_rest(&self) {
-        self.0.has_rest.store(true, Ordering::Relaxed);
+    /// The request was read to its end. An answer that comes before is the connection's last.
+    pub(crate) fn has_read(&self) {
+        self.0.has_rest.store(false, Ordering::Relaxed);
     }
 
     fn has_rest(&self) -> bool {
@@ -101,8 +105,9 @@ impl Stalled {
 
     /// A request has come: its client takes part again, and what it left of an earlier answer is not
     /// held against this one, which may come over the same connection.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn begin(&self, has_body: bool) {
         self.0.is_stalled.store(false, Ordering::Relaxed);
+        self.0.has_rest.store(has_body, Ordering::Relaxed);
     }
 
     /// Whether it was set before.
@@ -128,8 +133,60 @@ pub(crate) struct Paced<S> {
 
 /// A connection that has been answered, and whose client may still send.
 struct Lingering {
-    until: Pin<Box<Sleep>>,
+    patience: Steps,
     left: usize,
+    /// Bytes that came in this step.
+    came: usize,
+}
+
+/// How long a client is waited for, counted in steps. Time in which the server itself does not read is
+/// not the client's: however late a step is noticed, it is one, and only after all that came was read.
+struct Steps {
+    left: u32,
+    ticks: Pin<Box<Interval>>,
+}
+
+impl Steps {
+    fn new(whole: Duration, steps: u32) -> Self {
+        let step = (whole / steps).max(Duration::from_millis(1));
+        let mut ticks = interval_at(Instant::now() + step, step);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (left, ticks) = (steps, Box::pin(ticks));
+        Self { left, ticks }
+    }
+
+    /// Counts a step; whether it was the last.
+    fn end(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0
+    }
+}
+
+/// Into how many steps the time of a client is cut that sends a body.
+const BODY_STEPS: u32 = 30;
+
+/// How long a client may take in all to send a body.
+pub(crate) struct Patience(Steps);
+
+impl Patience {
+    pub(crate) fn new(whole: Duration) -> Self {
+        Self(Steps::new(whole, BODY_STEPS))
+    }
+
+    /// Waits for what a client sends; `None` once its time is over.
+    pub(crate) async fn wait<T>(&mut self, coming: impl Future<Output = T>) -> Option<T> {
+        let mut coming = std::pin::pin!(coming);
+        loop {
+            // Both are safe to drop halfway: one is kept, the other is a clock.
+            tokio::select! {
+                biased;
+                came = &mut coming => return Some(came),
+                _ = self.0.ticks.tick() => if self.0.end() {
+                    return None;
+                },
+            }
+        }
+    }
 }
 
 impl<S> Paced<S> {
@@ -218,17 +275,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Paced<S> {
     /// Drops what the client still sends, until it stops or has had its time.
     fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let lingering = self.lingering.get_or_insert_with(|| Lingering {
-            until: Box::pin(tokio::time::sleep(LINGER)),
+            patience: Steps::new(LINGER, LINGER_STEPS),
             left: MAX_LINGER_BYTES,
+            came: 0,
         });
         let mut dropped = [0; LINGER_CHUNK];
-        while lingering.left > 0 && lingering.until.as_mut().poll(cx).is_pending() {
-            let mut buf = ReadBuf::new(&mut dropped);
-            let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf));
-            if read.is_err() || buf.filled().is_empty() {
+        for turn in 0.. {
+            if lingering.left == 0 {
                 break;
             }
-            lingering.left = lingering.left.saturating_sub(buf.filled().len());
+            if turn == LINGER_TURN {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let mut buf = ReadBuf::new(&mut dropped);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut buf) {
+                Poll::Ready(Ok(())) if !buf.filled().is_empty() => {
+                    let came = buf.filled().len();
+                    lingering.left = lingering.left.saturating_sub(came);
+                    lingering.came += came;
+                }
+                Poll::Ready(_) => break,
+                Poll::Pending => {
+                    ready!(lingering.patience.ticks.poll_tick(cx));
+                    let came = std::mem::take(&mut lingering.came);
+                    if came < LINGER_CHUNK && lingering.patience.end() {
+                        break;
+                    }
+                }
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -293,6 +368,63 @@ mod tests {
         assert!(stalled.is_set());
         assert!(began.elapsed() >= 2 * PATIENCE);
         drop(client);
+    }
+
+    // proves PF-1
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_the_server_does_not_read_is_not_the_clients() {
+        let mut patience = Patience::new(PATIENCE);
+        let (sender, mut pieces) = tokio::sync::mpsc::channel(1);
+        // Each piece costs two steps, one for each time that the server looks.
+        for piece in 0..BODY_STEPS / 2 - 1 {
+            let mut waits = std::pin::pin!(patience.wait(pieces.recv()));
+            assert!(futures_util::poll!(waits.as_mut()).is_pending());
+            // The server is busy, and late to see that something came.
+            tokio::time::advance(Duration::from_hours(1)).await;
+            assert!(futures_util::poll!(waits.as_mut()).is_pending());
+            tokio::time::advance(Duration::from_hours(1)).await;
+            sender.try_send(piece).unwrap();
+            assert_eq!(waits.await, Some(Some(piece)));
+        }
+
+        assert_eq!(
+            patience.wait(pieces.recv()).await,
+            None,
+            "it comes to an end"
+        );
+    }
+
+    // proves TL-13
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_after_the_last_answer_is_dropped_as_long_as_it_comes_fast() {
+        let (mut client, server) = tokio::io::duplex(64 * 1024);
+        let mut paced = Paced::new(server, PATIENCE);
+        paced.stalled().begin(true);
+        let began = tokio::time::Instant::now();
+        let sends = async {
+            for _ in 0..50 {
+                client.write_all(&[0; 2 * LINGER_CHUNK]).await.unwrap();
+                tokio::time::sleep(LINGER / LINGER_STEPS).await;
+            }
+            let mut answer = [0; 1];
+            assert_eq!(client.read(&mut answer).await.unwrap(), 0);
+            loop {
+                tokio::time::sleep(LINGER / LINGER_STEPS / 2).await;
+                if client.write_all(b"x").await.is_err() {
+                    break;
+                }
+            }
+        };
+
+        let ends = async {
+            paced.shutdown().await.unwrap();
+            drop(paced);
+            began.elapsed()
+        };
+        let (took, ()) = tokio::join!(ends, sends);
+
+        let fast = 50 * (LINGER / LINGER_STEPS);
+        assert!(took > fast && took < fast + 2 * LINGER, "{took:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,14 +8,14 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Response, header};
+use axum::http::{Response, header};
 use axum::middleware::{self, Next};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use samovar_core::{Code, Error};
 use samovar_engine::Engine;
 use samovar_locale as locale;
-use tokio::sync::Semaphore;
 
+use crate::body::{self, Bodies};
 use crate::chatting::Chatting;
 use crate::door::{self, Door};
 use crate::endpoint::{Call, Route, Verb};
@@ -40,10 +40,7 @@ pub(crate) struct Shared {
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) origins: Vec<Origin>,
     pub(crate) ping_every: Duration,
-    pub(crate) max_body_bytes: usize,
-    /// Held while a body is read that is longer than that.
-    pub(crate) long_bodies: Semaphore,
-    pub(crate) slow_client: Duration,
+    pub(crate) bodies: Bodies,
     pub(crate) slow_reader: Duration,
 }
 
@@ -270,13 +267,8 @@ async fn answer(
     let last_event_id = parts.headers.get("last-event-id");
     // What is no text is no id either, and is told apart from a header that is not there.
     let last_event_id = last_event_id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
-    let body = read_body(&shared, &row.route, &parts.headers, body).await;
-    if body
-        .as_ref()
-        .is_err_and(|error| error.code == Code::BodyTooLarge)
-    {
-        stalled.leave_rest();
-    }
+    let read = body::read(&shared.bodies, &row.route, &parts.headers, body).await?;
+    stalled.has_read();
     let call = Call {
         engine: shared.engine.clone(),
         ping_every: shared.ping_every,
@@ -287,7 +279,8 @@ async fn answer(
         view,
         stalled,
         query: query.0,
-        body: body?,
+        body: read.bytes,
+        admission: read.admission,
         upgrade,
     };
     Ok((row.handler)(verb, call).await)
@@ -310,82 +303,6 @@ async fn segments(route: &Route, parts: &mut Parts) -> Result<Vec<(String, Strin
     let ours = values.into_iter().rev();
     let pairs = names.into_iter().rev().map(str::to_owned).zip(ours);
     Ok(pairs.collect())
-}
-
-async fn read_body(
-    shared: &Shared,
-    route: &Route,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<bytes::Bytes, Error> {
-    let usual = shared.max_body_bytes;
-    let max = usual + route.more_body_bytes;
-    let above = |max: usize| {
-        let why = locale::request::body_too_large(max as u64);
-        Error::new(Code::BodyTooLarge, why)
-    };
-    let too_large = || above(max);
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok());
-    let announced = announced
-        .and_then(|text| text.parse::<u64>().ok())
-        .unwrap_or(0);
-    if usize::try_from(announced).map_or(true, |bytes| bytes > max) {
-        return Err(too_large());
-    }
-    let is_short = headers.contains_key(header::CONTENT_LENGTH) && announced <= usual as u64;
-    let read = async {
-        // It is never closed.
-        let _place = if is_short || route.more_body_bytes == 0 {
-            None
-        } else {
-            shared.long_bodies.acquire().await.ok()
-        };
-        let limited = http_body_util::Limited::new(body, max);
-        match route.kept_body_bytes {
-            0 => {
-                let whole = http_body_util::BodyExt::collect(limited).await?;
-                Ok(Some(whole.to_bytes()))
-            }
-            kept => skim(limited, usual + kept).await,
-        }
-    };
-    match tokio::time::timeout(shared.slow_client, read).await {
-        Ok(Ok(None)) => Err(above(usual)),
-        Ok(Ok(Some(body))) => {
-            if body.len() > usual && body.len() - (route.more_in_body)(&body) > usual {
-                return Err(above(usual));
-            }
-            Ok(body)
-        }
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(error)) => Err(Error::new(
-            Code::InvalidJson,
-            locale::request::body_broken(error),
-        )),
-        Err(_) => Err(Error::new(
-            Code::RequestTimeout,
-            locale::request::body_late(),
-        )),
-    }
-}
-
-/// Reads a post in pieces, and keeps its last message alone; `None` if that is too long.
-async fn skim(
-    mut body: http_body_util::Limited<Body>,
-    most: usize,
-) -> Result<Option<bytes::Bytes>, axum::BoxError> {
-    let mut skimmer = samovar_wire::ui::Skimmer::default();
-    while let Some(frame) = http_body_util::BodyExt::frame(&mut body).await {
-        if let Ok(piece) = frame?.into_data() {
-            skimmer.push(&piece);
-        }
-        if skimmer.len() > most {
-            return Ok(None);
-        }
-    }
-    Ok(Some(skimmer.finish().into()))
 }
 
 /// Letters by which a mistyped path may differ from the one that is meant.

@@ -11,8 +11,8 @@ use crate::program::Program;
 use crate::sample::Sample;
 use crate::started::{added, cpu, fill, idle_memory, size, start, starts};
 use crate::{
-    caged, called, cancelled, commits, copied, crowded, killed, memory, pieces, posted, readers,
-    relayed, repeated, soak, stalled,
+    burst, caged, called, cancelled, commits, copied, crowded, killed, memory, pieces, posted,
+    readers, relayed, repeated, soak, stalled,
 };
 
 /// One row of the table.
@@ -191,6 +191,42 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
             told("memory 30 s after that", "MB"),
         ],
         measure: |program| memory::long_messages(program).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "memory with 1,200 messages of 1 MB at once, budget 256 MiB",
+                "MB",
+                400.0,
+            ),
+            within(
+                "of those clients, without an answer, 256 MiB",
+                "clients",
+                0.0,
+            ),
+            within("largest gap in a stream beside them, 256 MiB", "ms", 1000.0),
+            within("`/readyz` beside them, p99, 256 MiB", "ms", 100.0),
+            told("of those messages, accepted, 256 MiB", "messages"),
+        ],
+        measure: |program| burst::of_messages(program, 256).boxed_local(),
+    },
+    Experiment {
+        figures: &[
+            within(
+                "memory with 1,200 messages of 1 MB at once, budget 32 MiB",
+                "MB",
+                160.0,
+            ),
+            within(
+                "of those clients, without an answer, 32 MiB",
+                "clients",
+                0.0,
+            ),
+            within("largest gap in a stream beside them, 32 MiB", "ms", 1000.0),
+            within("`/readyz` beside them, p99, 32 MiB", "ms", 100.0),
+            told("of those messages, accepted, 32 MiB", "messages"),
+        ],
+        measure: |program| burst::of_messages(program, 32).boxed_local(),
     },
     Experiment {
         figures: &[

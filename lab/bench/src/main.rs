@@ -13,6 +13,7 @@
     reason = "the bench speaks to the person at the terminal"
 )]
 
+mod burst;
 mod caged;
 mod called;
 mod cancelled;

@@ -177,6 +177,13 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// The same with a budget for memory, in MiB.
+    pub(crate) fn with_memory(mut self, mib: u32) -> Program<'a> {
+        let budget = ("SAMOVAR__SERVER__MEMORY", mib.to_string());
+        self.environment.push(budget);
+        self
+    }
+
     /// The same with a limit of file descriptors.
     pub(crate) fn limited(self, limit: Limit) -> Program<'a> {
         Program {

@@ -14,6 +14,7 @@ use samovar_locale as locale;
 
 use super::Engine;
 use crate::budget;
+use crate::memory::Admission;
 use crate::parts::{damaged, no_such_message, unknown};
 use crate::projection;
 use crate::projector::{Lag, read_all};
@@ -310,6 +311,11 @@ impl Engine {
     /// that wait.
     pub fn memory(&self) -> usize {
         self.parts.memory.held()
+    }
+
+    /// A share of that memory for a request that is about to be read.
+    pub fn admission(&self) -> Admission {
+        self.parts.memory.admission()
     }
 
     async fn caught_up(&self) -> bool {

@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response, header};
 use futures_util::future::Either;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -173,13 +173,12 @@ impl Handling {
         &self,
         mut request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<Body>, Infallible>> + use<> {
-        self.stalled.forget();
+        self.stalled.begin(!request.body().is_end_stream());
         self.heard.cancel();
         let answering = self.stalled.answers();
         let is_probe = PROBES.contains(&request.uri().path());
         let is_last = self.is_guest && !self.moves_in();
         if is_last && !is_probe {
-            self.stalled.leave_rest();
             let refused = Error::new(Code::Unavailable, locale::server::no_place());
             let mut response = reply::refusal(&refused);
             door::seal(response.headers_mut());

@@ -1,6 +1,7 @@
 //! What clients do wrong: each mistake has its answer, and leaves nothing behind.
 
 mod bodies;
+mod memory;
 mod parameters;
 mod state;
 
