@@ -38,10 +38,11 @@ pub(crate) struct About<'a> {
 
 impl Session {
     pub(crate) fn new(parts: Arc<Parts>, log: Log) -> Self {
+        let queue = Queue::counted(parts.counts.waiting());
         Self {
             parts,
             log,
-            queue: Queue::default(),
+            queue,
             taint: Arc::default(),
             slots: Slots::default(),
         }
@@ -78,6 +79,9 @@ impl Session {
         let events = self.log.append_noting(drafts, note).await?;
         failpoint!("keep.kept");
         parts.purses.note(&events);
+        for event in &events {
+            parts.counts.note_kept(event);
+        }
         self.taint.keep(events.iter().any(taints));
         if let Some(about) = &about {
             self.note_joined(about.turn_id, first, &events);

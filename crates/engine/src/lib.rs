@@ -11,6 +11,7 @@ mod blobs;
 mod budget;
 mod context;
 mod copying;
+mod counts;
 mod delegation;
 mod disk_space;
 mod edges;
@@ -46,6 +47,7 @@ mod toolbox;
 pub mod turn;
 
 pub use blobs::{BlobKeeper, Naming};
+pub use counts::{Numbers, TURN_ENDS};
 pub use delegation::DelegationTools;
 pub use engine::{
     Attendance, Beginning, Engine, Fork, Import, MemorySession, ReaderPosition, ResumeFrom,

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobKeeper;
 use crate::budget::Purses;
+use crate::counts::Counts;
 use crate::disk_space::SpaceWatch;
 use crate::folder::Folder;
 use crate::log::Keeping;
@@ -50,6 +51,7 @@ pub(crate) struct Parts {
     pub(crate) feed: Arc<Feed>,
     pub(crate) running: RunningTurns,
     pub(crate) memory: Arc<Memory>,
+    pub(crate) counts: Arc<Counts>,
     /// Where turns wait that cannot keep what they have.
     pub(crate) disk_space: SpaceWatch,
     /// Held by a turn that continues after a stop, until the world has answered it.
@@ -106,6 +108,7 @@ impl Parts {
             feed: Arc::default(),
             running: RunningTurns::new(),
             memory: Memory::new(settings.memory),
+            counts: Arc::default(),
             disk_space: SpaceWatch::default(),
             continuing: places(settings.continuing_at_once),
             purses: Purses::default(),
@@ -145,6 +148,7 @@ impl Parts {
             open_calls: Arc::default(),
             running: self.running.clone(),
             memory: self.memory.clone(),
+            counts: self.counts.clone(),
             disk_space: SpaceWatch::default(),
             continuing: self.continuing.clone(),
             purses: Purses::default(),
@@ -268,6 +272,11 @@ impl RunningTurns {
     pub(crate) fn enter(&self) -> RunningTurn {
         self.0.send_modify(|count| *count += 1);
         RunningTurn(self.0.clone())
+    }
+
+    /// How many run now.
+    pub(crate) fn count(&self) -> usize {
+        *self.0.borrow()
     }
 
     /// Waits until none runs.

@@ -4,11 +4,13 @@
 //! took comes back when it could not be kept.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_core::event::Entry;
 use samovar_core::{Bounds, Message, Role, Seq, Situation, TurnId, planted};
 
+use crate::counts::Gauge;
 use crate::log::weight;
 
 #[cfg(test)]
@@ -51,6 +53,7 @@ pub(crate) struct Queue(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
+    gauge: Gauge,
     queued: VecDeque<Queued>,
     /// Taken by the turn that runs, and not kept as a part of it yet.
     joining: Vec<Queued>,
@@ -58,6 +61,15 @@ struct Waiting {
 }
 
 impl Queue {
+    /// An empty one whose messages are counted here.
+    pub(crate) fn counted(gauge: Gauge) -> Self {
+        let waiting = Waiting {
+            gauge,
+            ..Waiting::default()
+        };
+        Self(Arc::new(Mutex::new(waiting)))
+    }
+
     /// Adds a message: one that interrupts goes before all that do not.
     pub(crate) fn push(&self, queued: Queued) {
         let mut waiting = self.lock();
@@ -171,9 +183,33 @@ impl Queue {
         std::mem::take(&mut self.lock().joined)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> Locked<'_> {
         // Every change is one statement on a collection.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        Locked(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What waits, counted again when it is let go.
+struct Locked<'a>(MutexGuard<'a, Waiting>);
+
+impl Deref for Locked<'_> {
+    type Target = Waiting;
+
+    fn deref(&self) -> &Waiting {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Waiting {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let waiting = self.0.queued.len() + self.0.joining.len();
+        self.0.gauge.set(waiting);
     }
 }
 

@@ -144,6 +144,8 @@ impl Runner {
     fn note_by(&mut self, author: Author, kind: Kind) {
         let draft = self.draft(author, kind);
         self.turn.apply(&draft.kind);
+        let price = || self.parts.models.price(&self.model.route);
+        self.parts.counts.note_used(&draft.kind, price);
         self.pending.push(draft);
         if self.turn.is_over() && self.result.is_none() {
             self.note_result();

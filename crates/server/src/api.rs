@@ -2,7 +2,6 @@
 
 use samovar_core::audit::What;
 use samovar_core::{Action, Clock, Code, Command, Error};
-use samovar_engine::Engine;
 use samovar_locale as locale;
 use samovar_wire::agent::{NoParams, SessionParams};
 use samovar_wire::api::{
@@ -29,6 +28,7 @@ mod exports;
 mod feeds;
 mod logins;
 mod memory;
+mod metrics;
 mod search;
 mod skills;
 mod state;
@@ -41,12 +41,13 @@ pub(crate) use self::tools::{check_result, unavailable};
 pub(crate) use self::state::State;
 
 use self::audit::decided;
-use self::state::{Call, Endpoint};
+use self::state::{Call, Endpoint, memory_info, store_info};
 
 pub(crate) fn routes() -> Vec<Endpoint> {
     let at = |path: &str| format!("{BASE_PATH}/{path}");
     let mut routes = tools::routes();
     routes.extend(memory::routes());
+    routes.push(metrics::route());
     routes.extend(skills::routes());
     routes.extend(turns::routes());
     routes.extend(search::routes());
@@ -119,30 +120,6 @@ async fn server(call: Call, _params: NoParams) -> Result<ServerInfo, Error> {
         page: call.state.logins.is_on(),
         store: store_info(&call.state, &engine)?,
         memory: memory_info(&engine),
-    })
-}
-
-fn memory_info(engine: &Engine) -> MemoryInfo {
-    MemoryInfo {
-        used_bytes: engine.memory() as u64,
-        budget_bytes: engine.settings().memory as u64,
-    }
-}
-
-fn store_info(state: &State, engine: &Engine) -> Result<StoreInfo, Error> {
-    let (stores, lag) = (state.stores()?, engine.lag());
-    let fill = stores.fill().map_err(|broken| {
-        tracing::error!(%broken, "the journal cannot be read");
-        Error::new(Code::StoreFailed, locale::store::unreadable(broken))
-    })?;
-    Ok(StoreInfo {
-        is_full: stores.disk.is_full(),
-        free_bytes: stores.disk.free_bytes(),
-        journal_used_bytes: fill.used_bytes as u64,
-        journal_map_bytes: fill.map_bytes as u64,
-        journal_commits: stores.commits(),
-        history_lag_sessions: lag.logs as u64,
-        history_failed_since: lag.failed_since,
     })
 }
 

@@ -14,6 +14,7 @@ use samovar_locale as locale;
 
 use super::Engine;
 use crate::budget;
+use crate::counts::Numbers;
 use crate::memory::Admission;
 use crate::parts::{damaged, no_such_message, unknown};
 use crate::projection;
@@ -311,6 +312,15 @@ impl Engine {
     /// that wait.
     pub fn memory(&self) -> usize {
         self.parts.memory.held()
+    }
+
+    /// What happened since the start, and what waits now.
+    pub fn numbers(&self) -> Numbers {
+        Numbers {
+            turns_running: self.parts.running.count(),
+            is_behind: self.parts.journal.is_behind(),
+            ..self.parts.counts.numbers()
+        }
     }
 
     /// A share of that memory for a request that is about to be read.

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use samovar_core::{Approval, Error};
+use samovar_core::{Approval, Code, Error};
+use samovar_engine::Engine;
+use samovar_locale as locale;
 use samovar_providers::Registry;
 use samovar_stores::Stores;
 use samovar_stores::damage::Reports;
+use samovar_wire::api::{MemoryInfo, StoreInfo};
 use tokio_util::sync::CancellationToken;
 
 use crate::definitions::Definitions;
@@ -63,4 +66,33 @@ impl State {
     pub(super) fn stores(&self) -> Result<&Arc<Stores>, Error> {
         self.stores.get().ok_or_else(starting)
     }
+}
+
+/// The memory of an engine.
+pub(super) fn memory_info(engine: &Engine) -> MemoryInfo {
+    MemoryInfo {
+        used_bytes: engine.memory() as u64,
+        budget_bytes: engine.settings().memory as u64,
+    }
+}
+
+/// The stores of the server, and how far the history is.
+///
+/// # Errors
+/// They are not open, or the journal cannot be read.
+pub(super) fn store_info(state: &State, engine: &Engine) -> Result<StoreInfo, Error> {
+    let (stores, lag) = (state.stores()?, engine.lag());
+    let fill = stores.fill().map_err(|broken| {
+        tracing::error!(%broken, "the journal cannot be read");
+        Error::new(Code::StoreFailed, locale::store::unreadable(broken))
+    })?;
+    Ok(StoreInfo {
+        is_full: stores.disk.is_full(),
+        free_bytes: stores.disk.free_bytes(),
+        journal_used_bytes: fill.used_bytes as u64,
+        journal_map_bytes: fill.map_bytes as u64,
+        journal_commits: stores.commits(),
+        history_lag_sessions: lag.logs as u64,
+        history_failed_since: lag.failed_since,
+    })
 }

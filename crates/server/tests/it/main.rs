@@ -33,6 +33,7 @@ mod hook;
 mod images;
 mod limits;
 mod memory;
+mod metrics;
 mod mounted;
 mod places;
 mod planted;

@@ -103,7 +103,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         .iter()
         .map(|route| {
             let parts: Vec<_> = route.path.trim_start_matches('/').split('/').collect();
-            let depth = if matches!(parts[0], "" | "healthz" | "readyz" | "ui") {
+            let depth = if matches!(parts[0], "" | "healthz" | "metrics" | "readyz" | "ui") {
                 1
             } else {
                 2
@@ -146,6 +146,7 @@ fn the_routes_are_those_of_agents_and_of_the_server_and_no_other_service_hides_a
         "chat/stream",
         "chat/user_message",
         "healthz",
+        "metrics",
         "readyz",
         "services/agent",
         "ui",
