@@ -122,11 +122,12 @@ fn worst(findings: &[Finding]) -> Exit {
 }
 
 async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
+    let known = damage::known(found);
     let mut findings = data::examine(found, care).await;
     findings.extend(stores::examine(found, care).await);
     findings.extend(disk::examine(found));
     findings.push(descriptors(found));
-    findings.extend(damage::examine(found));
+    findings.extend(damage::examine(found, care, &known));
     findings.extend(audit::examine(found));
     findings.push(workspace(found));
     findings.push(trust(found));

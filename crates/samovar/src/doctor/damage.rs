@@ -4,13 +4,24 @@ use samovar_core::Damage;
 use samovar_locale::doctor as text;
 use samovar_server::data_dir::{Run, RunState, damages, last_backup, unheld};
 
-use super::{Finding, disk};
+use super::{Finding, Mode, disk};
 use crate::config::Setup;
 use crate::exit::Exit;
 use crate::timestamps::moment;
 
-/// Everything that the data directory tells of damage.
-pub(super) fn examine(found: &Setup) -> Vec<Finding> {
+/// The damage that is reported so far.
+pub(super) fn known(found: &Setup) -> Vec<Damage> {
+    let dir = &found.config.data_dir;
+    if dir.exists() {
+        damages(&unheld(dir))
+    } else {
+        Vec::new()
+    }
+}
+
+/// Everything that the data directory tells of damage. What `--fix` has just moved aside is told, and
+/// is mended.
+pub(super) fn examine(found: &Setup, care: Mode, known: &[Damage]) -> Vec<Finding> {
     let dir = &found.config.data_dir;
     if !dir.exists() {
         return Vec::new();
@@ -18,7 +29,17 @@ pub(super) fn examine(found: &Setup) -> Vec<Finding> {
     let dir = unheld(dir);
     let mut findings: Vec<_> = damages(&dir)
         .iter()
-        .map(|info| damage(found, info))
+        .map(|info| {
+            let finding = damage(found, info);
+            if care == Mode::Look || known.iter().any(|other| other.id == info.id) {
+                return finding;
+            }
+            Finding {
+                exit: Exit::Ok,
+                is_mended: true,
+                ..finding
+            }
+        })
         .collect();
     if findings.is_empty() {
         let fact = text::damage_none().to_owned();

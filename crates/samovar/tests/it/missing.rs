@@ -151,6 +151,7 @@ async fn a_store_that_is_missing_refuses_the_start_until_doctor_is_told_to_fix_i
 
             let fixed = program.run(["doctor", "--fix", "--data-dir", &data]).await;
             assert!(fixed.stdout.contains("stores"), "{data}: {fixed:?}");
+            assert_eq!(fixed.code, Some(0), "{data}: {fixed:?}");
             for _ in 0..2 {
                 let server = serve(&program, &data).await;
                 if is_kept {
