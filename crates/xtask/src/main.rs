@@ -1,9 +1,9 @@
 //! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench`, `prove`, `fuzz`,
-//! `mutants` and `mass`.
+//! `mutants`, `dist` and `mass`.
 //!
 //! Here: the command line of the tasks, in [`task`] the table of tasks with the commands each one
-//! is made of, in [`fuzz`] how that one runs its targets, in [`mutants`] what that one breaks, and in
-//! [`mass`] what that one counts.
+//! is made of, in [`fuzz`] how that one runs its targets, in [`mutants`] what that one breaks, in
+//! [`dist`] what that one packs, and in [`mass`] what that one counts.
 //! Not here: the rules of the house, which are tests (`tests/it/house.rs`), and what a new machine
 //! lacks, which `.ci/run` installs.
 //! It depends on no crate, so that it is built in a second.
@@ -15,6 +15,7 @@
     reason = "a task speaks to the person at the terminal"
 )]
 
+mod dist;
 mod fuzz;
 mod mass;
 mod mutants;

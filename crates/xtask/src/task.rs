@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{fuzz, mass, mutants, packages};
+use crate::{dist, fuzz, mass, mutants, packages};
 
 /// Everything `cargo xtask` can do.
 ///
@@ -67,6 +67,12 @@ pub(crate) const TASKS: &[Task] = &[
         purpose: "breaks promises with the patches of lab/mutants; --quick, then names",
         steps: &[],
         last: Some(mutants::run),
+    },
+    Task {
+        name: "dist",
+        purpose: "a tarball, a Debian package and the recipe of an image; --binary FILE, --out DIR",
+        steps: &[],
+        last: Some(dist::run),
     },
     Task {
         name: "mass",

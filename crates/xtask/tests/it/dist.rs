@@ -1,0 +1,193 @@
+//! `cargo xtask dist` with a small program in place of the server: what is made, and what is in it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Answers what `dist` asks, and README's first command.
+const PROGRAM: &str = r##"fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words[0].as_str() {
+        "--version" => println!("samovar 1.2.3"),
+        "completions" => println!("# for {}", words[1]),
+        "run" => println!("{} in {:?}", words[1], std::env::current_dir()),
+        _ => std::process::exit(2),
+    }
+}"##;
+
+/// A folder for one test, with the program.
+struct Made {
+    folder: PathBuf,
+}
+
+impl Made {
+    fn new(name: &str, flags: &[&str]) -> Self {
+        let process = std::process::id().to_string();
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(process + name);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("samovar.rs"), PROGRAM).expect("a file");
+        let mut rustc = Command::new("rustc");
+        rustc.args(["-o", "samovar", "samovar.rs"]).args(flags);
+        let built = rustc.current_dir(&folder).status().expect("rustc");
+        assert!(built.success());
+        Self { folder }
+    }
+
+    fn dist(&self, out: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_samovar-xtask"))
+            .args(["dist", "--binary", "samovar", "--out", out])
+            .env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"))
+            .current_dir(&self.folder)
+            .output()
+            .expect("the binary under test was just built")
+    }
+
+    /// What a shell prints in the folder of what was made.
+    fn shell(&self, script: &str) -> String {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-euc", script])
+            .current_dir(self.folder.join("out"));
+        let output = shell.output().expect("a shell");
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.folder).expect("the folder is ours");
+    }
+}
+
+const STATIC: &[&str] = &["-C", "target-feature=+crt-static"];
+
+// proves FC-11
+#[test]
+fn the_tarball_and_the_package_have_all_files_and_the_same_bytes_each_time() {
+    let made = Made::new("dist", STATIC);
+    let said = made.dist("out");
+    assert!(said.status.success(), "{said:?}");
+    let told = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(
+        told.contains("list the three largest files here in Ok(\"/work\")"),
+        "{told}"
+    );
+
+    let files: BTreeSet<String> = made.shell("ls").lines().map(str::to_owned).collect();
+    let of = |end: &str| files.iter().find(|file| file.ends_with(end)).expect("made");
+    let (tarball, package) = (of(".tar.gz"), of(".deb"));
+    assert_eq!(files.len(), 4, "{files:?}");
+    assert!(tarball.starts_with("samovar-1.2.3-") && package.starts_with("samovar_1.2.3_"));
+    assert_eq!(
+        made.shell("sha256sum --check SHA256SUMS").lines().count(),
+        3
+    );
+
+    let listed = made.shell(&format!("tar tzvf {tarball} --owner=0"));
+    let program = listed
+        .lines()
+        .find(|line| line.ends_with("/bin/samovar"))
+        .expect("it");
+    assert!(program.starts_with("-rwxr-xr-x 0/0 "), "{program}");
+    for part in [
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "upgrade.md",
+        "lib/systemd/system/samovar.service",
+        "share/zsh/vendor-completions/_samovar",
+    ] {
+        assert!(listed.contains(part), "{part}: {listed}");
+    }
+    let control = made.shell(&format!(
+        "ar p {package} control.tar.gz | tar xzO ./control"
+    ));
+    assert!(control.contains("\nVersion: 1.2.3\n"), "{control}");
+    assert_eq!(
+        made.shell(&format!("ar p {package} debian-binary")),
+        "2.0\n"
+    );
+    let data = made.shell(&format!("ar p {package} data.tar.gz | tar tz"));
+    for part in ["./usr/bin/samovar", "./usr/share/doc/samovar/copyright"] {
+        assert!(data.lines().any(|line| line == part), "{part}: {data}");
+    }
+
+    let before = made.shell("cat SHA256SUMS");
+    assert!(made.dist("out").status.success());
+    assert_eq!(made.shell("cat SHA256SUMS"), before);
+}
+
+// proves FC-11
+#[test]
+fn a_program_that_needs_a_library_of_the_machine_is_not_packed() {
+    let made = Made::new("dynamic", &[]);
+
+    let said = made.dist("out");
+
+    assert!(!said.status.success());
+    let told = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(told.contains("in an empty root: "), "{told}");
+}
+
+fn packaged(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::read_to_string(root.join(name)).expect("a file of the tree")
+}
+
+// proves FC-11
+#[test]
+fn the_unit_keeps_what_the_sandbox_of_commands_needs_and_waits_for_turns() {
+    let unit = packaged("packaging/samovar.service");
+    let settings: Vec<_> = unit
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
+    let value = |name: &str| {
+        let found = settings.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| *value)
+    };
+    for needed in [
+        "RestrictNamespaces",
+        "ProtectProc",
+        "ProcSubset",
+        "ProtectKernelTunables",
+        "ProtectKernelLogs",
+        "SystemCallFilter",
+        "MemoryDenyWriteExecute",
+    ] {
+        assert_eq!(value(needed), None, "{needed}");
+    }
+    for (name, wanted) in [
+        ("NoNewPrivileges", "yes"),
+        ("CapabilityBoundingSet", ""),
+        ("ProtectSystem", "strict"),
+        ("ProtectHome", "yes"),
+        ("User", "samovar"),
+    ] {
+        assert_eq!(value(name), Some(wanted), "{name}");
+    }
+    let stop: u32 = value("TimeoutStopSec")
+        .and_then(|it| it.parse().ok())
+        .expect("a time");
+    assert!(stop > 10, "server.drain_seconds");
+}
+
+// proves FC-11
+#[test]
+fn both_images_run_the_same_and_differ_only_in_where_the_program_comes_from() {
+    let last_stage = |text: &str| {
+        let stage = text
+            .rsplit_once("\nFROM ")
+            .expect("a last stage")
+            .1
+            .to_owned();
+        let lines = stage.lines().filter(|line| !line.starts_with("COPY "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    let (here, there) = (packaged("Dockerfile"), packaged("packaging/Containerfile"));
+
+    assert_eq!(last_stage(&here), last_stage(&there));
+    assert!(there.contains("COPY --from=tarball "));
+}
