@@ -26,6 +26,7 @@ pub mod damage;
 pub mod error;
 pub mod event;
 pub mod file_changes;
+mod future;
 pub mod history;
 pub mod id;
 pub mod image;
@@ -63,6 +64,7 @@ pub use event::{
     SessionChange,
 };
 pub use file_changes::FileChanges;
+pub use future::Future;
 pub use history::History;
 pub use id::{
     AgentPath, ApprovalId, CallId, Epoch, EventId, MessageId, RuleId, Seq, SessionId, TurnId,
@@ -81,6 +83,3 @@ pub use tool::{
     Sends, ToolReply, ToolSpec, Toolset,
 };
 pub use vectors::{TextHash, TextVector, Vectors};
-
-/// A boxed future: the return type of the ports.
-pub type Future<'a, T> = std::pin::Pin<Box<dyn std::future::Future<Output = T> + Send + 'a>>;

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use crate::file::Fault;
-use crate::model::Side;
 use crate::script::Language;
 use crate::vector::{DIMENSIONS, Vector};
 
@@ -12,6 +11,31 @@ use crate::vector::{DIMENSIONS, Vector};
 const SHARE: f32 = 0.8;
 /// How many texts the mean that comes with the model counts for, beside those that are there.
 const PRIOR: f32 = 32.0;
+
+/// What a text is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It asks.
+    Query,
+    /// It is found.
+    Passage,
+}
+
+impl Side {
+    pub(crate) const fn prefix(self) -> &'static str {
+        match self {
+            Self::Query => "query: ",
+            Self::Passage => "passage: ",
+        }
+    }
+
+    const fn letter(self) -> char {
+        match self {
+            Self::Query => 'q',
+            Self::Passage => 'p',
+        }
+    }
+}
 
 /// The mean vectors of ordinary sentences, for each language and side.
 #[derive(Debug)]

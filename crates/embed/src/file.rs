@@ -3,6 +3,11 @@
 
 use std::collections::HashMap;
 
+use crate::vector::DIMENSIONS;
+
+/// The tokens that a text may have, at most.
+pub const MAX_TOKENS: usize = 512;
+
 /// Why a model file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -108,13 +113,13 @@ fn head(reader: &mut Reader<'_>) -> Result<Head, Fault> {
         },
     };
     reader.size(AT)?;
-    let fits = head.hidden == crate::DIMENSIONS
+    let fits = head.hidden == DIMENSIONS
         && head.heads > 0
         && head.hidden.is_multiple_of(head.heads)
         && head.feed_forward.is_multiple_of(32)
         && (1..=8_192).contains(&head.feed_forward)
         && (1..=64).contains(&head.layers)
-        && (1..=crate::MAX_TOKENS).contains(&head.positions);
+        && (1..=MAX_TOKENS).contains(&head.positions);
     fits.then_some(head).ok_or_else(|| wrong(AT))
 }
 

@@ -19,8 +19,8 @@ mod script;
 mod tokens;
 mod vector;
 
-pub use centre::Means;
+pub use centre::{Means, Side};
 pub use embedded::{NAME, embedded, means};
-pub use file::Fault;
-pub use model::{MAX_TOKENS, Model, Side};
+pub use file::{Fault, MAX_TOKENS};
+pub use model::Model;
 pub use vector::{DIMENSIONS, Vector};

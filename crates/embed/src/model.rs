@@ -1,38 +1,10 @@
 //! The model: a text in, a vector out.
 
-use crate::centre::Means;
+use crate::centre::{Means, Side};
 use crate::file::{Fault, File};
 use crate::forward::Encoder;
 use crate::tokens::Tokenizer;
 use crate::vector::Vector;
-
-/// The tokens that a text may have, at most.
-pub const MAX_TOKENS: usize = 512;
-
-/// What a text is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// It asks.
-    Query,
-    /// It is found.
-    Passage,
-}
-
-impl Side {
-    const fn prefix(self) -> &'static str {
-        match self {
-            Self::Query => "query: ",
-            Self::Passage => "passage: ",
-        }
-    }
-
-    pub(crate) const fn letter(self) -> char {
-        match self {
-            Self::Query => 'q',
-            Self::Passage => 'p',
-        }
-    }
-}
 
 /// A model whose file lies in memory.
 pub struct Model<'a> {
@@ -55,7 +27,7 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// The vector of a text, of which at most `tokens` count, never more than [`MAX_TOKENS`]. That of a
+    /// The vector of a text, of which at most `tokens` count, never more than [`MAX_TOKENS`](crate::MAX_TOKENS). That of a
     /// query is without what the texts of its language have in common; for passages [`Means::centred`]
     /// takes that out when it is known what there is.
     ///

@@ -3,11 +3,11 @@
 //!
 //! There is no queue that could lose one: what is to be made are the texts that have no vector.
 
-#[cfg(all(test, feature = "embedded-model"))]
+#[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +18,6 @@ use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 
 use crate::embedder::Embedder;
-use crate::memories::Memories;
 use crate::memory::Memory;
 
 /// After so long without work the embedder rests.
@@ -38,6 +37,8 @@ pub struct Meaning {
     runtime: Handle,
     state: Mutex<State>,
     changed: Condvar,
+    /// Told that more is known; answers whether anything still asks.
+    told: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -73,7 +74,13 @@ impl Meaning {
             runtime: Handle::current(),
             state: Mutex::default(),
             changed: Condvar::new(),
+            told: OnceLock::new(),
         })
+    }
+
+    /// Calls `told` from now on when more is known; the thread ends when that answers `false`.
+    pub(crate) fn tell(&self, told: impl Fn() -> bool + Send + Sync + 'static) {
+        self.told.set(Box::new(told)).unwrap_or_default();
     }
 
     /// What a query means; `None` if that cannot be known now, or nothing is known to compare it with.
@@ -98,16 +105,12 @@ impl Meaning {
 
     /// What these memories mean, as far as that is known, in the form that queries are compared with. What is not known
     /// will be made, and what is no memory any more is removed.
-    pub(crate) fn of(
-        self: &Arc<Self>,
-        all: &[Memory],
-        memories: &Weak<Memories>,
-    ) -> Vec<Option<Vector>> {
+    pub(crate) fn of(self: &Arc<Self>, all: &[Memory]) -> Vec<Option<Vector>> {
         let hashes: Vec<_> = all.iter().map(|memory| hash(&memory.entry.text)).collect();
         let mut state = self.lock();
         let has_work = || !all.is_empty() || self.store.is_there();
         if !state.has_thread && !state.is_closed && has_work() {
-            state.has_thread = self.begin(memories.clone());
+            state.has_thread = self.begin();
         }
         let Some(known) = &mut state.known else {
             return vec![None; all.len()];
@@ -161,7 +164,7 @@ impl Meaning {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(self: &Arc<Self>, memories: Weak<Memories>) -> bool {
+    fn begin(self: &Arc<Self>) -> bool {
         let meaning = self.clone();
         let thread = thread::Builder::new().name("meaning".to_owned());
         let begun = thread.spawn(move || {
@@ -169,14 +172,14 @@ impl Meaning {
             if let Err(error) = rustix::process::setpriority_process(id, NICE) {
                 tracing::debug!(%error, "memories are embedded at the usual priority");
             }
-            meaning.work(&memories);
+            meaning.work();
         });
         begun
             .inspect_err(|error| tracing::warn!(%error, "memories are found by their words alone"))
             .is_ok()
     }
 
-    fn work(&self, memories: &Weak<Memories>) {
+    fn work(&self) {
         let mut fresh = Vec::new();
         let mut pause = FIRST_PAUSE;
         loop {
@@ -200,13 +203,10 @@ impl Meaning {
             } else {
                 Ok(())
             };
-            let Some(memories) = memories.upgrade() else {
+            let is_asked = || self.told.get().is_some_and(|told| told());
+            if (is_due || fresh.is_empty()) && !is_asked() {
                 return;
-            };
-            if is_due || fresh.is_empty() {
-                memories.again();
             }
-            drop(memories);
             match done.and(kept) {
                 Ok(()) => {
                     pause = FIRST_PAUSE;
@@ -262,7 +262,7 @@ impl Meaning {
         // Without what was kept, all of it is made again.
         let (loaded, done) = match loaded {
             Ok(loaded) => (loaded, Ok(())),
-            Err(broken) => (Vec::new(), Err(broken.to_string())),
+            Err(why) => (Vec::new(), Err(why)),
         };
         let loaded = loaded
             .into_iter()
@@ -296,18 +296,13 @@ impl Meaning {
         if fresh.is_empty() {
             return Ok(());
         }
-        let kept = self
-            .runtime
-            .block_on(self.store.keep(self.embedder.model(), fresh));
-        kept.map_err(|broken| broken.to_string())
+        let kept = self.store.keep(self.embedder.model(), fresh);
+        self.runtime.block_on(kept)
     }
 
     fn remove(&self, gone: Vec<TextHash>) -> Result<(), String> {
         let removed = self.runtime.block_on(self.store.remove(gone.clone()));
-        removed.map_err(|broken| {
-            self.lock().gone.extend(gone);
-            broken.to_string()
-        })
+        removed.inspect_err(|_| self.lock().gone.extend(gone))
     }
 }
 

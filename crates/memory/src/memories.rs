@@ -8,7 +8,7 @@ mod tests;
 use std::collections::{BTreeMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -72,7 +72,7 @@ pub struct Memories {
     state: Mutex<State>,
     /// As they were seen last, for who must not wait for a file.
     seen: Mutex<Arc<Known>>,
-    pub(crate) meaning: OnceLock<(Arc<Meaning>, Weak<Self>)>,
+    pub(crate) meaning: OnceLock<Arc<Meaning>>,
     /// Why meaning counts for nothing, where it should.
     no_meaning: OnceLock<String>,
 }

@@ -2,14 +2,14 @@
 //! server has open.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use samovar_core::Error;
 use samovar_sandbox::{DirLock, LockError, SmallFiles, Survival};
-use samovar_stores::DataDir;
 use samovar_stores::damage::Reports;
 use samovar_stores::disk::Disk;
+use samovar_stores::{DataDir, SqliteVectors};
 
 use crate::clock::SystemClock;
 use crate::config::Config;
@@ -21,6 +21,11 @@ pub use samovar_stores::damage::damages;
 pub use samovar_stores::{
     HistoryReport, Lack, Mended, Missing, Run, RunState, Store, read_history,
 };
+
+/// What texts mean, in a file that is made when it is needed.
+pub(crate) fn vectors(path: PathBuf) -> SqliteVectors {
+    SqliteVectors::new(path)
+}
 
 /// A data directory that need not be held, to ask what is known of it.
 pub fn unheld(path: &Path) -> DataDir {

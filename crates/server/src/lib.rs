@@ -50,6 +50,7 @@ mod guide;
 mod home;
 mod listener;
 mod logins;
+mod meaning;
 mod memory;
 pub mod models;
 mod names;

@@ -9,8 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use samovar_core::vectors::{TextHash, TextVector, Vectors};
-use samovar_core::{Broken, Future};
+use samovar_core::{Future, TextHash, TextVector, Vectors};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, SqliteConnection};
 use tokio::sync::Mutex;
@@ -43,7 +42,7 @@ impl SqliteVectors {
 
     /// Does a task. A file that is damaged, or of another program, is set aside, and the same is done with
     /// an empty one.
-    async fn run(&self, task: Task<'_>) -> Result<Rows, Broken> {
+    async fn run(&self, task: Task<'_>) -> Result<Rows, String> {
         let mut open = self.open.lock().await;
         let done = match self.once(&mut open, task).await {
             Err(error) if is_damage(&error) => {
@@ -59,7 +58,7 @@ impl SqliteVectors {
             }
             done => done,
         };
-        done.map_err(|error| Broken::Io(format!("vectors: {error}")))
+        done.map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
     async fn once(
@@ -126,15 +125,15 @@ impl Vectors for SqliteVectors {
         self.path.exists()
     }
 
-    fn load<'a>(&'a self, model: &'a str) -> Future<'a, Result<Rows, Broken>> {
+    fn load<'a>(&'a self, model: &'a str) -> Future<'a, Result<Rows, String>> {
         Box::pin(self.run(Task::Load(model)))
     }
 
-    fn keep<'a>(&'a self, model: &'a str, vectors: Rows) -> Future<'a, Result<(), Broken>> {
+    fn keep<'a>(&'a self, model: &'a str, vectors: Rows) -> Future<'a, Result<(), String>> {
         Box::pin(async move { self.run(Task::Keep(model, &vectors)).await.map(drop) })
     }
 
-    fn remove(&self, texts: Vec<TextHash>) -> Future<'_, Result<(), Broken>> {
+    fn remove(&self, texts: Vec<TextHash>) -> Future<'_, Result<(), String>> {
         Box::pin(async move { self.run(Task::Remove(&texts)).await.map(drop) })
     }
 }

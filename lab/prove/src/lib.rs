@@ -44,6 +44,7 @@ mod stage;
 mod table;
 mod ticker;
 mod turn_record;
+mod verdict;
 mod violation;
 mod web;
 mod words;

@@ -23,26 +23,18 @@ use std::collections::BTreeMap;
 
 pub(crate) use calls::class_of;
 use streams::count;
-pub(crate) use streams::place;
 
-use crate::count::Counts;
 use crate::observed::{Frame, Incident, Observed, Post, Profile, ReaderConnection};
 use crate::shown;
-use crate::turn_record::{TurnEnd, TurnRecord, tell};
-use crate::violation::{Broken, Violation};
+use crate::turn_record::{TurnEnd, TurnRecord, place, tell};
+use crate::verdict::Verdict;
+use crate::violation::Broken;
 
 /// How a turn may end without anybody's fault: it was cut too often.
 const CUT_TOO_OFTEN: &str = "recovery_exhausted";
 
 /// How a message's own turn ends that has joined another's.
 const STEERED: &str = "steered";
-
-/// What was seen, and what it means.
-#[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    pub(crate) counts: Counts,
-    pub(crate) violations: Vec<Violation>,
-}
 
 /// Judges all that was seen of one data directory.
 pub(crate) fn judge(observed: &Observed) -> Verdict {
@@ -65,12 +57,6 @@ pub(crate) fn judge(observed: &Observed) -> Verdict {
     verdict.counts.web = pages.counts;
     verdict.violations.extend(pages.violations);
     verdict
-}
-
-impl Verdict {
-    pub(crate) fn find(&mut self, kind: Broken, place: &str, found: impl Into<String>) {
-        self.violations.push(Violation::new(kind, place, found));
-    }
 }
 
 /// Each message's stream as it is in the end, by message and profile.

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::observed::{Frame, Profile, Tokens};
-use crate::oracle::place;
 use crate::scene::{self, ASK};
 use crate::words::{self, Text};
 
@@ -415,4 +414,12 @@ fn end(reason: &Value, code: &Value) -> TurnEnd {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Epoch, place in the log, and which frame of that event; the last one has no number of its own.
+pub(crate) fn place(id: &str) -> Option<(u64, u64, u64)> {
+    let mut numbers = id.split('.').map(str::parse::<u64>);
+    let (epoch, seq) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let part = numbers.next().map_or(Ok(u64::MAX), |part| part).ok()?;
+    numbers.next().is_none().then_some((epoch, seq, part))
 }

@@ -6,8 +6,7 @@ use anyhow::{Context as _, Result};
 use samovar_embed::{MAX_TOKENS, Side};
 use samovar_memory::{Index, ranked};
 
-use crate::QUESTION_TOKENS;
-use crate::set::{Half, Set};
+use crate::set::{Half, QUESTION_TOKENS, Set};
 
 const MEMORIES: usize = 10_000;
 

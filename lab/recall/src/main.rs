@@ -13,10 +13,7 @@ use anyhow::{Context as _, Result};
 use samovar_embed::{MAX_TOKENS, Model, Side, Vector};
 use samovar_memory::{Index, ranked};
 
-use self::set::{Half, Question, Set};
-
-/// The tokens of a question that count.
-const QUESTION_TOKENS: usize = 64;
+use self::set::{Half, QUESTION_TOKENS, Question, Set};
 
 /// A way of ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

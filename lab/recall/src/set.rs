@@ -7,6 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
+/// The tokens of a question that count.
+pub(crate) const QUESTION_TOKENS: usize = 64;
+
 #[derive(Deserialize)]
 pub(crate) struct Note {
     pub(crate) id: String,

@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use super::*;
+use crate::MAX_TOKENS;
 
 const GOLDEN: &str = include_str!("../../model/golden.json");
 

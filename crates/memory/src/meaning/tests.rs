@@ -1,3 +1,5 @@
+#![cfg(feature = "embedded-model")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +11,7 @@ use samovar_stores::SqliteVectors;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Embedded, MemoryId, Origin, Section, Settings};
+use crate::{Embedded, Memories, MemoryId, Origin, Section, Settings};
 
 struct Never;
 
@@ -157,7 +159,7 @@ async fn a_deleted_memory_leaves_no_vector_also_when_its_removal_is_cut() {
     let ids = FACTS.map(|fact| keep(&memories, fact));
     until("all are embedded", || memories.meant() == FACTS.len());
     let vector = {
-        let meaning = memories.meaning.get().unwrap().0.clone();
+        let meaning = memories.meaning.get().unwrap().clone();
         let state = meaning.state.lock().unwrap();
         state.known.as_ref().unwrap()[&hash(FACTS[0])].bytes()
     };
@@ -180,7 +182,6 @@ async fn a_deleted_memory_leaves_no_vector_also_when_its_removal_is_cut() {
             .meaning
             .get()
             .unwrap()
-            .0
             .clone()
             .runtime
             .block_on(store.load(samovar_embed::NAME));

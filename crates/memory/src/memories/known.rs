@@ -42,7 +42,9 @@ impl Known {
 impl Memories {
     /// From now on they are found by what they mean, too.
     pub fn know_meaning(self: &Arc<Self>, meaning: Arc<Meaning>) {
-        if self.meaning.set((meaning, Arc::downgrade(self))).is_ok() {
+        let this = Arc::downgrade(self);
+        meaning.tell(move || this.upgrade().inspect(|this| this.again()).is_some());
+        if self.meaning.set(meaning).is_ok() {
             self.again();
         }
     }
@@ -82,7 +84,7 @@ impl Memories {
     pub fn recall(&self, query: &str, limit: usize) -> Vec<(Memory, Ranked)> {
         let known = self.look().known.clone();
         let meaning = self.meaning.get();
-        let meaning = meaning.and_then(|(meaning, _)| meaning.of_query(query));
+        let meaning = meaning.and_then(|meaning| meaning.of_query(query));
         known.find(query, meaning.as_ref(), limit)
     }
 
@@ -109,7 +111,7 @@ impl Memories {
         let problems = problems.chain(proposed.filter(|_| state.folder.is_none()));
         let remarks = self.settings.remarks.iter();
         let meaning = self.meaning.get();
-        let meaning = meaning.and_then(|(meaning, _)| meaning.problem());
+        let meaning = meaning.and_then(|meaning| meaning.problem());
         remarks
             .chain(&state.folder)
             .chain(problems)
@@ -159,7 +161,7 @@ impl Memories {
         });
         let index = Index::new(all.iter().map(|memory| memory.entry.text.as_str()));
         let meaning = self.meaning.get();
-        let vectors = meaning.map(|(meaning, this)| meaning.of(&all, this));
+        let vectors = meaning.map(|meaning| meaning.of(&all));
         state.known = Arc::new(Known {
             all,
             index,
@@ -171,7 +173,7 @@ impl Memories {
 
 impl Drop for Memories {
     fn drop(&mut self) {
-        if let Some((meaning, _)) = self.meaning.get() {
+        if let Some(meaning) = self.meaning.get() {
             meaning.close();
         }
     }

@@ -279,7 +279,7 @@ async fn cost(talk: &mut Talk) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The answer to a proposal, as it is typed.
+/// The answer to a proposal, typed.
 fn proposal(typed: &str) -> Option<(ProposalAnswer, String)> {
     let (word, id) = typed.split_once(char::is_whitespace)?;
     Some((ProposalAnswer::from_word(word)?, id.trim().to_owned()))

@@ -1,8 +1,8 @@
 //! Calls that a person is asked about: what ran was allowed, and what was decided counts.
 
-use super::Verdict;
 use crate::observed::{AnswerStatus, Class, Decided, Observed};
 use crate::turn_record::{Call, Closing};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// What the model reads of a call that no one decided about in time.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{MessageTurn, Streams, Verdict, approvals};
+use super::{MessageTurn, Streams, approvals};
 use crate::observed::{Class, Effect, Observed, Post, Profile};
 use crate::scene::{ASK, DELEGATE, EXEC, GRANT, READ_ME, READ_ME_SAYS, SPAWN, ran_file};
 use crate::turn_record::{Call, Closing, TurnEnd, TurnRecord};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// What the result of a call in doubt says, so that a model and a person can act on it.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Verdict;
 use crate::observed::{Chat, ChatConnection, ChatMessage};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// All that was heard of each life, by the life and the id.

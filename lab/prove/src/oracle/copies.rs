@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use super::Verdict;
 use crate::observed::{CopiedRow, Fork, Observed};
 use crate::picture;
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {

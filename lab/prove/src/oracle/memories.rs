@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::Verdict;
 use crate::observed::Observed;
 use crate::scene::remembered;
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {

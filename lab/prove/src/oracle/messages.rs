@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{MessageTurn, Streams, Verdict, by_session};
+use super::{MessageTurn, Streams, by_session};
 use crate::observed::{Delivery, Observed, Post, Profile, Stored};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 pub(super) fn judge(observed: &Observed, streams: &Streams<'_>, verdict: &mut Verdict) {

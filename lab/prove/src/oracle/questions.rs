@@ -6,10 +6,11 @@ mod replies;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chat::{self, Logs, chat_of};
-use super::{Streams, Verdict, count};
+use super::{Streams, count};
 use crate::observed::{ChatAgent, ChatMessage, Observed, Profile, Reply};
 use crate::scene::{self, ASK, POST};
 use crate::turn_record::{Call, Closing, TurnRecord};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// Who asks: the agent of the sessions that are talked to.

@@ -7,8 +7,8 @@ mod studies;
 
 use serde_json::Value;
 
-use super::Verdict;
 use crate::observed::{Observed, Relay};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 use links::Links;

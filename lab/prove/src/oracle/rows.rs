@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::{Streams, Verdict, by_session, trees};
+use super::{Streams, by_session, trees};
 use crate::observed::{Observed, Post, Stored, Tokens, Totals};
 use crate::turn_record::TurnRecord;
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// Where a turn stands, and where what was said or done in it does.

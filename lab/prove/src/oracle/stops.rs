@@ -1,9 +1,10 @@
 //! Stops: who was told that a turn is stopped finds it so, and no turn is stopped that nobody asked
 //! to stop.
 
-use super::{Streams, Verdict, by_session};
+use super::{Streams, by_session};
 use crate::observed::{Delivery, Observed, Post, Stop, Tick};
 use crate::turn_record::{TurnEnd, TurnRecord};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// Whether somebody asked to stop this turn, or what ran while it may have run.

@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{CUT_TOO_OFTEN, MessageTurn, Streams, Verdict, WholeStream, by_session, trees};
+use super::{CUT_TOO_OFTEN, MessageTurn, Streams, WholeStream, by_session, trees};
 use crate::observed::{Frame, Observed, Profile, ReaderConnection, Spool};
-use crate::turn_record::TurnEnd;
+use crate::turn_record::{TurnEnd, place};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// What may end a stream without an id: the server stops, and says so, in the words of the profile.
@@ -362,14 +363,6 @@ fn id(frame: &Frame) -> &str {
 fn kind(frame: &Frame) -> String {
     let event: Value = serde_json::from_str(&frame.data).unwrap_or_default();
     event["type"].as_str().unwrap_or_default().to_owned()
-}
-
-/// Epoch, place in the log, and which frame of that event; the last one has no number of its own.
-pub(crate) fn place(id: &str) -> Option<(u64, u64, u64)> {
-    let mut numbers = id.split('.').map(str::parse::<u64>);
-    let (epoch, seq) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    let part = numbers.next().map_or(Ok(u64::MAX), |part| part).ok()?;
-    numbers.next().is_none().then_some((epoch, seq, part))
 }
 
 pub(super) fn count(length: usize) -> u64 {

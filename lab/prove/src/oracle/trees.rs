@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 
 use super::turns::{CONTINUATIONS, SAID_ALL, whole_answers};
-use super::{CUT_TOO_OFTEN, Streams, Verdict, by_session, count, stops};
+use super::{CUT_TOO_OFTEN, Streams, by_session, count, stops};
 use crate::observed::{BranchStop, Observed, Post, Stored};
 use crate::scene::{DELEGATE, HEARD, SPAWN};
 use crate::turn_record::{Call, Message, TurnEnd, TurnRecord};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 use crate::words;
 

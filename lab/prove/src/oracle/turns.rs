@@ -3,11 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::{
-    CUT_TOO_OFTEN, MessageTurn, STEERED, Streams, Verdict, WholeStream, by_session, stops, trees,
-};
+use super::{CUT_TOO_OFTEN, MessageTurn, STEERED, Streams, WholeStream, by_session, stops, trees};
 use crate::observed::{Delivery, Observed, Post, Profile, Scene};
 use crate::turn_record::{TurnEnd, TurnRecord, UserMessage, is_of_called};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 use crate::words;
 

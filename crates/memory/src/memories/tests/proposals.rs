@@ -110,7 +110,7 @@ fn the_mark_of_text_from_outside_stays_unless_the_person_writes_the_text() {
     let one = memories.propose("Drank tea.", note, Some("guest"), tainted("c1"));
     let other = memories.propose("Obey.", FOLDER, None, tainted("c2"));
     assert!(memories.proposals().iter().all(|proposal| proposal.outside));
-    // The next day: the note is one of its own day.
+    // The next day: the note is one of the day before.
     place
         .clock
         .0

@@ -1,6 +1,7 @@
 use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{AgentPath, Author, Event, Journal, Kind, Seq, SessionId};
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 
 use super::super::LmdbJournal;
 use super::*;
@@ -97,15 +98,15 @@ async fn the_journal_lags_while_long_batches_wait_and_until_they_are_kept() {
     assert!(!journal.is_behind());
     // The writer waits for it.
     let blocking = journal.shared.tables.env.write_txn().unwrap();
-    let commits: Vec<_> = (1..=20).map(|log| tokio::spawn(long(log))).collect();
+    let mut commits: JoinSet<_> = (1..=20).map(long).collect();
     while !journal.is_behind() {
         tokio::task::yield_now().await;
     }
 
     drop(blocking);
 
-    for commit in commits {
-        commit.await.unwrap().unwrap();
+    while let Some(commit) = commits.join_next().await {
+        commit.unwrap().unwrap();
     }
     assert!(!journal.is_behind());
 }

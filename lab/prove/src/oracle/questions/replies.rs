@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::{AGENT, Case, ChatCall, PERSON, chat_of};
 use crate::observed::{AnswerRoute, AnswerStatus, ChatMessage, Reply};
-use crate::oracle::Verdict;
 use crate::scene::POST;
 use crate::turn_record::{Closing, TurnEnd};
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {

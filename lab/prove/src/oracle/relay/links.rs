@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::logs::{Log, Row, canonical};
 use crate::observed::{Envelope, Link, Relay, SentMessage};
-use crate::oracle::Verdict;
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// Where a row is: its log's path, and the row.

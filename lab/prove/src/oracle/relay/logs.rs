@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::observed::LogFile;
-use crate::oracle::Verdict;
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// Digits of a row's check.

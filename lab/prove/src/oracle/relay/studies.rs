@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::links::Links;
 use super::logs::{Log, Row};
 use crate::observed::{Envelope, Link, Relay};
-use crate::oracle::Verdict;
+use crate::verdict::Verdict;
 use crate::violation::Broken;
 
 /// What says that a server has come up in the middle of a study.

@@ -297,7 +297,7 @@ fn joined(observed: &mut Observed, own: Vec<Frame>) {
 }
 
 fn at(id: &str) -> u64 {
-    super::super::streams::place(id).unwrap().1
+    crate::turn_record::place(id).unwrap().1
 }
 
 /// The turn, and that of the message which has joined it.
@@ -456,7 +456,7 @@ pub(super) fn renamed(observed: &mut Observed, message: &str, by: u64) {
     for one in observed.readings.iter_mut().chain(&mut observed.retold) {
         if one.message == message {
             for frame in &mut one.frames {
-                let id = frame.id.as_deref().and_then(super::super::streams::place);
+                let id = frame.id.as_deref().and_then(crate::turn_record::place);
                 let (epoch, seq, _) = id.expect("every frame has an id");
                 frame.id = Some(format!("{epoch}.{}", seq + by));
             }
