@@ -146,12 +146,7 @@ impl Arena {
             forks: Vec::new(),
         };
         drivers.spawn(copier.copy());
-        let keeper = Keeper {
-            stage: stage.clone(),
-            name: format!("{name}-k"),
-            dice: dice.fork(),
-        };
-        drivers.spawn(keeper.keep());
+        drivers.spawn(keeper(&stage, name, &mut dice).keep());
         let mut people = people(&stage, name, plan.patience / 2, &mut dice);
         pages(&stage, name, (&mut drivers, &mut people), &mut dice);
         let (data, patience) = (folders.data(), plan.patience / 2);
@@ -392,6 +387,15 @@ impl Arena {
         for process in orphans::of(&self.folders.root) {
             self.stage.note(Incident::Orphan(process));
         }
+    }
+}
+
+/// Who has an agent remember.
+fn keeper(stage: &Arc<Stage>, name: &str, dice: &mut Dice) -> Keeper {
+    Keeper {
+        stage: stage.clone(),
+        name: format!("{name}-k"),
+        dice: dice.fork(),
     }
 }
 

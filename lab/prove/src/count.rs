@@ -20,7 +20,7 @@ pub struct Counts {
     pub accepted: u64,
     /// Those of them that are gone.
     pub lost: u64,
-    /// Forks and appended messages.
+    /// Forks, appended messages and memories.
     pub copies: CopyCounts,
     /// What pages read, and edited.
     pub web: WebCounts,
@@ -32,8 +32,6 @@ pub struct Counts {
     pub put_off: BTreeMap<String, u64>,
     /// Sessions that were deleted.
     pub deleted: u64,
-    /// Turns that remembered something.
-    pub memories: MemoryCounts,
     /// How turns ended, by the word or the code.
     pub ends: BTreeMap<String, u64>,
     /// Turns without an end.
@@ -77,23 +75,7 @@ pub struct Counts {
     pub orphans: u64,
 }
 
-/// Turns that remembered something.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct MemoryCounts {
-    /// All of them.
-    pub remembered: u64,
-    /// Those whose memories were deleted.
-    pub forgotten: u64,
-}
-
-impl MemoryCounts {
-    fn add(&mut self, other: &Self) {
-        self.remembered += other.remembered;
-        self.forgotten += other.forgotten;
-    }
-}
-
-/// Numbers of forks and appended messages.
+/// Numbers of forks, appended messages and memories.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CopyCounts {
     /// Sessions that were forked.
@@ -104,6 +86,10 @@ pub struct CopyCounts {
     pub appended: u64,
     /// Messages with an image.
     pub images: u64,
+    /// Turns that remembered something.
+    pub remembered: u64,
+    /// Those of them whose memories were deleted.
+    pub forgotten: u64,
 }
 
 /// Numbers of called agents.
@@ -199,7 +185,6 @@ impl Counts {
             accepted,
             lost,
             deleted,
-            memories,
             ends,
             stuck,
             continued,
@@ -226,7 +211,6 @@ impl Counts {
         merge(&mut self.put_off, put_off);
         self.trees.add(&trees);
         self.copies.add(&copies);
-        self.memories.add(&memories);
         self.web.add(&web);
         self.chat.add(&chat);
         self.approvals.add(&approvals);
@@ -267,7 +251,11 @@ impl CopyCounts {
             imports,
             appended,
             images,
+            remembered,
+            forgotten,
         } = other;
+        self.remembered += remembered;
+        self.forgotten += forgotten;
         self.imports += imports;
         self.images += images;
         self.forks += forks;

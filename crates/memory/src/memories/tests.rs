@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
-use samovar_core::Millis;
+use samovar_core::{Millis, TurnId};
 use tempfile::TempDir;
 
 use super::*;

@@ -36,6 +36,14 @@ pub(crate) fn push(app: &App, replies: impl IntoIterator<Item = Reply>) {
     replies.into_iter().for_each(|reply| app.model.push(reply));
 }
 
+/// A client with a token of its own.
+async fn guest(app: &App) -> Api {
+    let made = app.request(Method::POST, "/api/tokens");
+    let made = made.json(&json!({"name": "guest", "scope": "use"}));
+    let token = app.answer(made).await.body["token"].clone();
+    Api::new(&app.address().to_string(), token.as_str().unwrap())
+}
+
 fn file(app: &App, name: &str) -> String {
     fs::read_to_string(app.data_dir().join(name)).unwrap_or_default()
 }
@@ -109,10 +117,7 @@ async fn a_session_that_another_token_began_has_no_memory_and_proposes_to_the_ow
     let app = at_level(Approval::Auto).start(script).await;
     let own = app.session().await;
     app.turn(&own, "hello").await;
-    let made = app.request(Method::POST, "/api/tokens");
-    let made = made.json(&json!({"name": "guest", "scope": "use"}));
-    let token = app.answer(made).await.body["token"].clone();
-    let guest = Api::new(&app.address().to_string(), token.as_str().unwrap());
+    let guest = guest(&app).await;
     let session = guest.session().await;
 
     let frames = guest.turn(&session, "hello").await;
@@ -155,7 +160,7 @@ async fn a_session_that_another_token_began_has_no_memory_and_proposes_to_the_ow
     // Also after a restart, which reads who began it.
     let app = app.restart().await;
     push(&app, [say("done"), say("done")]);
-    let guest = Api::new(&app.address().to_string(), token.as_str().unwrap());
+    let guest = Api::new(&app.address().to_string(), guest.token());
     guest.turn(&session, "hello").await;
     let prompts = app.model.prompts().len();
     assert!(!system(&app, prompts - 1).contains("likes tea"));
@@ -269,10 +274,7 @@ async fn a_turn_that_is_taken_back_takes_what_it_remembered() {
     // An undo by another token changes nothing of the owner's.
     push(&app, [remember("The person likes milk."), say("done")]);
     app.turn(&session, "hello").await;
-    let made = app.request(Method::POST, "/api/tokens");
-    let made = made.json(&json!({"name": "guest", "scope": "use"}));
-    let token = app.answer(made).await.body["token"].clone();
-    let guest = Api::new(&app.address().to_string(), token.as_str().unwrap());
+    let guest = guest(&app).await;
     guest.ok("undo", json!({"sessionId": session})).await;
     assert!(file(&app, "MEMORY.md").contains("milk"));
 

@@ -21,9 +21,9 @@ pub(super) fn judge(observed: &Observed, verdict: &mut Verdict) {
         let message = kept.message.as_str();
         let count = |is_own| listed.get(&(message, is_own)).copied().unwrap_or_default();
         let (facts, own) = (count(false), count(true));
-        verdict.counts.memories.remembered += 1;
+        verdict.counts.copies.remembered += 1;
         if let Some(after) = kept.gone_after {
-            verdict.counts.memories.forgotten += 1;
+            verdict.counts.copies.forgotten += 1;
             let mut later = observed.asked.iter().filter(|prompt| {
                 let number = numbers.get(prompt.message.as_str());
                 number.is_some_and(|number| *number > after)

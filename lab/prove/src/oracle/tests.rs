@@ -60,8 +60,8 @@ fn a_good_day_breaks_no_promise_and_everything_is_counted() {
     let counts = verdict.counts;
     assert_eq!((counts.accepted, counts.lost, counts.stuck), (6, 0, 0));
     assert_eq!((counts.steered, counts.rejected), (1, 0));
-    let memories = &counts.memories;
-    assert_eq!((memories.remembered, memories.forgotten), (3, 1));
+    let copies = &counts.copies;
+    assert_eq!((copies.remembered, copies.forgotten), (3, 1));
     assert_eq!(counts.ends.get("stop"), Some(&5));
     let trees = &counts.trees;
     assert_eq!([trees.called, trees.nested, trees.resumed], [2, 1, 1]);
