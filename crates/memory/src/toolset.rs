@@ -100,8 +100,8 @@ impl Toolset for MemoryTools {
         vec![
             spec(
                 REMEMBER,
-                "Keeps one lasting fact about the person or their work for all later sessions. One that \
-                 holds in every folder is about \"person\": they decide.",
+                "Keeps one lasting fact about the person or their work for all later sessions; about \
+                 person: for every folder, if they agree.",
                 &json!({
                     "text": text(),
                     "section": {"type": "string", "enum": sections},
