@@ -3,10 +3,7 @@
 use std::fmt;
 
 use samovar_core::Broken;
-use samovar_locale as locale;
 use sqlx::migrate::MigrateError;
-
-use super::file::FORMAT;
 
 /// What a damaged FTS5 table fails with.
 const CORRUPT_VTAB: i32 = 267;
@@ -82,22 +79,9 @@ impl From<sqlx::Error> for Failure {
     }
 }
 
-/// Whether a migration would make what is there: its row is missing in the table of migrations.
-fn makes_it_again(error: &sqlx::Error) -> bool {
-    let sqlx::Error::Database(error) = error else {
-        return false;
-    };
-    let said = error.message();
-    said.starts_with("duplicate column name") || said.ends_with(" already exists")
-}
-
 impl From<MigrateError> for Failure {
     fn from(error: MigrateError) -> Self {
         match error {
-            MigrateError::ExecuteMigration(error, format) if makes_it_again(&error) => {
-                tracing::error!(%error, format, "the history lacks a row of its migrations");
-                Self::Foreign(locale::store::history_format(FORMAT))
-            }
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
                 Self::Sql(error)
             }

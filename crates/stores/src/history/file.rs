@@ -40,7 +40,7 @@ const MIGRATIONS: [(i64, &str, &str); 4] = [
         include_str!("../../migrations/0004_begun_by.sql"),
     ),
 ];
-pub(super) const FORMAT: i64 = 4;
+const FORMAT: i64 = 4;
 /// Where the migrator keeps which of them it has made.
 const FORMATS: &str = "_sqlx_migrations";
 /// The tables and views of format 1, which are in each.
