@@ -37,6 +37,10 @@ const FILES: [(&str, &str, &str); 5] = [
     ),
 ];
 
+/// Runs a command in a root that has the kernel's own folders; nothing else sees that.
+const ENTER: &str = r#"mount --rbind /dev "$0/dev"; mount -t proc proc "$0/proc"
+exec unshare --root "$0" --wd /work "$@""#;
+
 /// The scripts that complete its commands: the shell, and where it looks for them.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/samovar"),
@@ -148,7 +152,7 @@ impl Release<'_> {
     }
 
     /// Runs README's first command in a root that has the unpacked tarball, an empty folder to work in,
-    /// and nothing else.
+    /// the kernel's `/dev` and `/proc`, and nothing else.
     fn try_out(&self, tarball: &str) -> Result<(), String> {
         let readme = self.root.join("README.md");
         let text = fs::read_to_string(&readme).map_err(|why| failed(&readme, &why))?;
@@ -159,7 +163,7 @@ impl Release<'_> {
         let words = words.ok_or("README has no first command")?;
         let empty = self.out.join("root");
         clear(&empty)?;
-        for folder in ["home", "tmp", "work"] {
+        for folder in ["dev", "home", "proc", "tmp", "work"] {
             let folder = empty.join(folder);
             fs::create_dir_all(&folder).map_err(|why| failed(&folder, &why))?;
         }
@@ -172,10 +176,9 @@ impl Release<'_> {
                 .current_dir(&empty),
         )?;
         let mut run = Command::new("unshare");
-        run.args(["--user", "--map-root-user", "--root"])
-            .arg(&empty);
-        run.args(["--wd", "/work"])
-            .arg(format!("/{}/bin/samovar", self.name));
+        run.args(["--user", "--map-root-user", "--mount", "--pid", "--fork"]);
+        run.args(["sh", "-euc", ENTER]).arg(&empty);
+        run.arg(format!("/{}/bin/samovar", self.name));
         run.args(["run", words]).env_clear().env("HOME", "/home");
         if let Some(path) = std::env::var_os("PATH") {
             run.env("PATH", path);
