@@ -333,7 +333,7 @@ fn stop_in(input: Input) -> Option<super::inbox::Reply> {
     None
 }
 
-/// The end of a fold; without one there is none.
+/// The end of a fold, while one runs.
 async fn folded(folding: &mut Option<Folding>) -> Result<(), Broken> {
     match folding {
         Some(folding) => folding.await,
