@@ -33,6 +33,8 @@ pub struct Audience {
     pub skills: Option<BTreeSet<String>>,
     /// What its commands get of the person's shell; `None` for the server's own.
     pub environment: Option<Arc<Environment>>,
+    /// The message that begins its turn, if memories are told for it.
+    pub message: Option<String>,
 }
 
 impl Audience {
@@ -46,6 +48,7 @@ impl Audience {
             tools: BTreeSet::new(),
             skills: agent.skills.clone(),
             environment: environment.cloned(),
+            message: None,
         }
     }
 }
@@ -67,7 +70,8 @@ pub struct Guidance {
     pub memory: Option<String>,
     /// The notes of past days.
     pub events: Option<String>,
-    /// The notes of the present day, which stand before the message that begins the turn.
+    /// The notes of the present day, and memories for the message that begins the turn; they stand
+    /// before it.
     pub today: Option<String>,
     /// Whether some of it comes from a folder that no person trusts, or was remembered after text
     /// from outside had been read (TL-10).

@@ -47,6 +47,7 @@ impl Runner {
         if self.told.layers.is_empty() {
             let situation = self.turn.place().situation.as_deref();
             let session = self.of_session.clone();
+            let session = session.asked(self.transcript.asked());
             let told = self
                 .parts
                 .tell(&self.definition, &self.agent, session, situation);

@@ -27,6 +27,8 @@ pub(crate) struct OfSession {
     pub(crate) prompt: Option<SystemPrompt>,
     /// What its agents have of the owner's memory.
     pub(crate) memory: MemoryUse,
+    /// The message that begins the turn of its own agent.
+    message: Option<String>,
 }
 
 /// What an agent has of the owner's memory (MD-11): what the session has that the owner began, and
@@ -74,7 +76,16 @@ impl OfSession {
         Self {
             prompt: prompt.cloned(),
             memory: MemoryUse::of(begun_by),
+            message: None,
         }
+    }
+
+    /// The same in a turn that a message begins: memories are told for its beginning.
+    pub(crate) fn asked(self, message: Option<&Message>) -> Self {
+        let message = message.filter(|_| self.memory == MemoryUse::Whole);
+        let texts = message.map(|message| message.parts.iter().filter_map(Part::as_text));
+        let message = texts.map(|texts| texts.flat_map(str::chars).take(MAX_ASKED).collect());
+        Self { message, ..self }
     }
 
     /// What of it is for an agent of the session.
@@ -82,9 +93,13 @@ impl OfSession {
         Self {
             prompt: self.prompt.clone().filter(|_| delegation::is_told(agent)),
             memory: self.memory.clone(),
+            message: None,
         }
     }
 }
+
+/// The characters of a message that memories are told for.
+const MAX_ASKED: usize = 1_000;
 
 /// What an agent is told in its turn.
 #[derive(Clone, Debug, Default)]
@@ -94,7 +109,7 @@ pub(crate) struct Told {
     /// Whether some of them are text from outside (TL-10).
     pub(crate) is_foreign: bool,
     /// What stands before the message that began the turn besides what its client posted: the notes of
-    /// the present day.
+    /// the present day, and memories for that message.
     pub(crate) today: Option<String>,
     /// What it has of the owner's memory, so that it is offered the tools for that.
     pub(crate) memory: MemoryUse,
@@ -250,6 +265,7 @@ impl Parts {
         let audience = Audience {
             tools: tools.cloned().collect(),
             has_memory: memory == MemoryUse::Whole,
+            message: session.message.filter(|_| path.depth() == 0),
             ..Audience::of(agent, path.depth(), environment)
         };
         let (folder, guide) = (self.settings.folder.clone(), self.settings.guide.clone());

@@ -7,7 +7,7 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ const IDLE: Duration = Duration::from_mins(10);
 /// After a failure the next try waits so long at first, doubled each time, at most an hour.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const MAX_PAUSE: Duration = Duration::from_hours(1);
+/// How long a turn waits for what its message means.
+const MAX_WAIT: Duration = Duration::from_millis(50);
 /// Vectors that are kept with one write.
 const AT_ONCE: usize = 32;
 /// How much kinder than other threads the one that embeds is.
@@ -94,6 +96,17 @@ impl Meaning {
         let embedded = embedded
             .inspect_err(|why| tracing::debug!(%why, "a query is searched by its words alone"));
         embedded.ok()
+    }
+
+    /// The same on a thread for itself, within 50 ms.
+    pub(crate) fn of_query_soon(self: &Arc<Self>, query: &str) -> Option<Vector> {
+        let (sender, vector) = mpsc::sync_channel(1);
+        let (meaning, query) = (self.clone(), query.to_owned());
+        let thread = thread::Builder::new().name("query".to_owned());
+        // Without a thread, and when it is late, words find what they can.
+        let asked = thread.spawn(move || sender.send(meaning.of_query(&query)));
+        asked.ok()?;
+        vector.recv_timeout(MAX_WAIT).ok().flatten()
     }
 
     /// Why memories are found by their words alone, in one sentence.

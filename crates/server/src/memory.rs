@@ -74,11 +74,14 @@ pub(crate) fn tell(memories: &Memories, audience: &Audience, guidance: Guidance)
         today,
         is_tainted,
     } = memories.tell();
+    let hits = audience.message.as_deref().and_then(|message| memories.hits(message));
+    let (hits, has_outside) = hits.unzip();
+    let before: String = today.into_iter().chain(hits).collect();
     Guidance {
         memory: long_term,
         events,
-        today,
-        is_foreign: guidance.is_foreign || is_tainted,
+        today: (!before.is_empty()).then_some(before),
+        is_foreign: guidance.is_foreign || is_tainted || has_outside == Some(true),
         ..guidance
     }
 }

@@ -45,7 +45,11 @@ impl Engine {
                 .map_or_else(|| self.parts.master.clone(), |entry| entry.agent),
         };
         let of_session = OfSession::new(row.system_prompt.as_ref(), row.begun_by.as_ref());
-        let of_session = of_session.for_agent(&path);
+        let mut said = events.iter().filter_map(|event| match &event.kind {
+            Kind::MessageFinished { message, .. } => Some(message),
+            _ => None,
+        });
+        let of_session = of_session.for_agent(&path).asked(said.find(|message| message.is_input()));
         let situation = state.place().situation.clone();
         let told = self
             .parts

@@ -176,6 +176,7 @@ impl Parts {
         asked: Bounds,
         agent: &Arc<Agent>,
         situation: Option<Arc<Situation>>,
+        message: &Message,
     ) -> (Vec<Kind>, Turn, Told) {
         let bounds = Bounds {
             approval: asked.approval.map(|level| agent.within_ceiling(level)),
@@ -185,7 +186,8 @@ impl Parts {
         let definition = self.definition_of(agent, situation.as_deref());
         let told_as = definition.clone().unwrap_or_else(|| agent.clone());
         let own = open.session.log.own();
-        let told = self.tell(&told_as, own, open.gives(), situation.as_deref());
+        let gives = open.gives().asked(Some(message));
+        let told = self.tell(&told_as, own, gives, situation.as_deref());
         let told = told.await;
         let place = Place {
             definition,

@@ -128,7 +128,7 @@ impl Mailbox {
         let begun = if open.is_free() {
             let begun = self
                 .parts
-                .begin(open, &model, bounded, &agent, situation.clone());
+                .begin(open, &model, bounded, &agent, situation.clone(), &message);
             Some(begun.await)
         } else {
             None
@@ -208,7 +208,8 @@ impl Mailbox {
         };
         let situation = queued.situation.clone();
         let bounds = open.bounded(open.bounded_late(queued));
-        let begun = self.parts.begin(open, &model, bounds, &agent, situation);
+        let message = &queued.message;
+        let begun = self.parts.begin(open, &model, bounds, &agent, situation, message);
         let (kinds, turn, told) = begun.await;
         self.record(&queued.turn, &own, kinds).await?;
         self.hears(queued.message.clone());

@@ -88,6 +88,23 @@ impl Memories {
         known.find(query, meaning.as_ref(), limit)
     }
 
+    /// Those among some that answer a message, best first. Waits for no vector longer than 50 ms, and for
+    /// none if there are no such memories.
+    pub(crate) fn recall_soon(
+        &self,
+        message: &str,
+        is_among: impl Fn(&Memory) -> bool,
+    ) -> Vec<(Memory, Ranked)> {
+        let known = self.look().known.clone();
+        if !known.all.iter().any(&is_among) {
+            return Vec::new();
+        }
+        let meaning = self.meaning.get();
+        let meaning = meaning.and_then(|meaning| meaning.of_query_soon(message));
+        let found = known.find(message, meaning.as_ref(), usize::MAX).into_iter();
+        found.filter(|(memory, _)| is_among(memory)).collect()
+    }
+
     /// Whether a recall may find one that is marked as from outside, by those that were seen last; waits
     /// for no file and no vector.
     pub(crate) fn may_recall_outside(&self, query: &str, limit: usize) -> bool {

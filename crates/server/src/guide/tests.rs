@@ -150,6 +150,7 @@ fn master() -> Audience {
         tools: BTreeSet::from(["read_skill".to_owned()]),
         skills: None,
         environment: None,
+        message: None,
     }
 }
 

@@ -476,3 +476,27 @@ async fn without_a_model_words_find_memories_and_a_person_is_told_why() {
         assert!(!app.data_dir().join("vectors.db").exists(), "{set}");
     }
 }
+
+// proves MD-7, MD-8, MD-23
+#[tokio::test]
+async fn notes_of_earlier_days_stand_before_the_message_that_they_are_about() {
+    let app = AppBuilder::new().start([say("one"), say("two")]).await;
+    let notes = app.data_dir().join("memory");
+    fs::create_dir_all(&notes).unwrap();
+    fs::write(notes.join("2020-02-03.md"), "- The portal's deploy key is k7.\n").unwrap();
+
+    let session = app.session().await;
+    app.turn(&session, "portal deploy key?").await;
+    let message = app.model.prompts()[0].last_user().to_owned();
+    let block = "<earlier>\n- The portal's deploy key is k7. [";
+    assert!(message.contains(block), "{message}");
+    assert!(message.ends_with("portal deploy key?"), "{message}");
+    let context = app.get(&format!("/api/sessions/{session}/context")).await.body;
+    let shown = context["messages"].to_string();
+    assert!(shown.contains("deploy key is k7"), "{context:#}");
+    assert!(!context.to_string().contains("\"changed\":true"), "{context:#}");
+
+    app.turn(&session, "what is for dinner?").await;
+    let message = app.model.prompts()[1].last_user().to_owned();
+    assert_eq!(message, "what is for dinner?");
+}
