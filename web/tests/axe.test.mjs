@@ -92,7 +92,7 @@ async function states(width, height, dark) {
   await other.locator(".end-reason.is-error").waitFor()
   await look(other, tag("12-error"), faults)
   if (width < 1000) await other.getByRole("button", { name: "Sessions" }).click()
-  await other.getByRole("button", { name: "New session" }).last().click()
+  await other.getByRole("button", { name: "New session", exact: true }).last().click()
   await say(other, "show me markdown")
   await answered(other)
   await look(other, tag("13-markdown"), faults)

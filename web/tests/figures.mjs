@@ -35,7 +35,7 @@ async function talk() {
   await answered(page)
   await tell("6,000 deltas at 2,000 a second")
 
-  await page.getByRole("button", { name: "New session" }).click()
+  await page.getByRole("button", { name: "New session", exact: true }).click()
   await say(page, "crowd 50")
   await page.locator(".branch").first().waitFor()
   await page.mouse.move(700, 400)

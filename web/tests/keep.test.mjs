@@ -106,7 +106,7 @@ test("what is typed while a question waits answers it, and each session keeps it
     await page.getByPlaceholder("Answer the question above").waitFor()
     await page.fill("#composer", "green tea")
     const asking = page.url()
-    await page.getByRole("button", { name: "New session" }).click()
+    await page.getByRole("button", { name: "New session", exact: true }).click()
     assert.equal(await page.inputValue("#composer"), "")
     await page.fill("#composer", "something else")
     await page.goBack()
@@ -117,7 +117,7 @@ test("what is typed while a question waits answers it, and each session keeps it
     await answered(page)
     assert.equal(await page.locator(".said").count(), 1)
     assert.match(await page.locator(".answer").last().innerText(), /green tea/)
-    await page.getByRole("button", { name: "New session" }).click()
+    await page.getByRole("button", { name: "New session", exact: true }).click()
     assert.equal(await page.inputValue("#composer"), "something else")
   }))
 

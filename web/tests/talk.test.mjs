@@ -35,7 +35,7 @@ test("a first visit leads to a first answer, and the link is gone from the addre
     assert.match(await shown(page), /notes\.txt/)
     await page.getByRole("navigation", { name: "Sessions" }).getByText("list the files here").waitFor()
     // The agents of the second suggestion are there on every server.
-    await page.getByRole("button", { name: "New session" }).click()
+    await page.getByRole("button", { name: "New session", exact: true }).click()
     await page.getByRole("button", { name: "ask the browser agent" }).click()
     await answered(page)
     const branches = page.locator(".branch")

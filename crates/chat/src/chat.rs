@@ -457,7 +457,7 @@ impl Chat {
         self.lock().log.read(after, limit, max_bytes)
     }
 
-    /// One message, as long as it is there.
+    /// One message, while it is there.
     pub(crate) fn message(&self, id: u64) -> Option<Arc<ChatMessage>> {
         let mut page = self.read(id.checked_sub(1)?, 1);
         page.messages.pop().filter(|message| message.id == id)

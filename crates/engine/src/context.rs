@@ -105,12 +105,6 @@ impl Transcript {
         }
     }
 
-    /// The message that began its last turn.
-    pub(crate) fn asked(&self) -> Option<&Message> {
-        let at = self.turns.last()?.checked_sub(self.before)?;
-        self.messages.get(at).map(AsRef::as_ref)
-    }
-
     /// The same of a conversation that no turn is known of: each input may have begun one.
     pub(crate) fn beginning_with(
         before: usize,

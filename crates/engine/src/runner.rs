@@ -47,7 +47,8 @@ impl Runner {
         if self.told.layers.is_empty() {
             let situation = self.turn.place().situation.as_deref();
             let session = self.of_session.clone();
-            let session = session.asked(self.transcript.asked());
+            let mut said = self.transcript.messages().rev();
+            let session = session.asked(said.find(|message| message.is_input()));
             let told = self
                 .parts
                 .tell(&self.definition, &self.agent, session, situation);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use samovar_core::provider::Layer;
 use samovar_core::{
-    Agent, AgentPath, Beginner, Closer, ContextLimit, Kind, Message, Prompt, PromptHashes,
+    Agent, AgentPath, Beginner, Closer, ContextLimit, Kind, Message, Part, Prompt, PromptHashes,
     Situation, SystemPrompt, ToolSpec, TurnId,
 };
 use sha2::{Digest, Sha256};

@@ -41,6 +41,7 @@ fn main() {
         tools: BTreeSet::from(["read_skill".to_owned()]),
         skills: None,
         environment: None,
+        message: None,
     };
     let skills = settings.guide.read(audience.clone()).skills.unwrap();
     assert_eq!(skills.lines().count(), 10);

@@ -74,7 +74,10 @@ pub(crate) fn tell(memories: &Memories, audience: &Audience, guidance: Guidance)
         today,
         is_tainted,
     } = memories.tell();
-    let hits = audience.message.as_deref().and_then(|message| memories.hits(message));
+    let hits = audience
+        .message
+        .as_deref()
+        .and_then(|message| memories.hits(message));
     let (hits, has_outside) = hits.unzip();
     let before: String = today.into_iter().chain(hits).collect();
     Guidance {

@@ -49,7 +49,9 @@ impl Engine {
             Kind::MessageFinished { message, .. } => Some(message),
             _ => None,
         });
-        let of_session = of_session.for_agent(&path).asked(said.find(|message| message.is_input()));
+        let of_session = of_session
+            .for_agent(&path)
+            .asked(said.find(|message| message.is_input()));
         let situation = state.place().situation.clone();
         let told = self
             .parts

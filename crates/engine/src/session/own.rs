@@ -172,9 +172,8 @@ impl Parts {
     pub(super) async fn begin(
         &self,
         open: &OpenSession,
-        model: &Model,
+        (model, agent): (&Model, &Arc<Agent>),
         asked: Bounds,
-        agent: &Arc<Agent>,
         situation: Option<Arc<Situation>>,
         message: &Message,
     ) -> (Vec<Kind>, Turn, Told) {

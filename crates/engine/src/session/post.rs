@@ -126,9 +126,9 @@ impl Mailbox {
         let mut drafts: Vec<_> = drafts.collect();
         let bounded = open.bounded(bounds);
         let begun = if open.is_free() {
-            let begun = self
-                .parts
-                .begin(open, &model, bounded, &agent, situation.clone(), &message);
+            let begun =
+                self.parts
+                    .begin(open, (&model, &agent), bounded, situation.clone(), &message);
             Some(begun.await)
         } else {
             None
@@ -209,7 +209,9 @@ impl Mailbox {
         let situation = queued.situation.clone();
         let bounds = open.bounded(open.bounded_late(queued));
         let message = &queued.message;
-        let begun = self.parts.begin(open, &model, bounds, &agent, situation, message);
+        let begun = self
+            .parts
+            .begin(open, (&model, &agent), bounds, situation, message);
         let (kinds, turn, told) = begun.await;
         self.record(&queued.turn, &own, kinds).await?;
         self.hears(queued.message.clone());

@@ -101,7 +101,9 @@ impl Memories {
         }
         let meaning = self.meaning.get();
         let meaning = meaning.and_then(|meaning| meaning.of_query_soon(message));
-        let found = known.find(message, meaning.as_ref(), usize::MAX).into_iter();
+        let found = known
+            .find(message, meaning.as_ref(), usize::MAX)
+            .into_iter();
         found.filter(|(memory, _)| is_among(memory)).collect()
     }
 

@@ -32,6 +32,7 @@ mod hole;
 mod hook;
 mod images;
 mod limits;
+mod meaning;
 mod memory;
 mod metrics;
 mod mounted;

@@ -1,0 +1,87 @@
+//! Memories by their meaning, and what stands before a message, through the whole server.
+
+use std::fs;
+use std::time::Duration;
+
+use samovar_model_server::say;
+use samovar_testkit::AppBuilder;
+use serde_json::json;
+
+// proves MD-11, MD-12, MD-15
+#[tokio::test]
+async fn a_memory_is_found_by_its_meaning_in_another_language() {
+    let app = AppBuilder::new().start([say("done")]).await;
+    let fact = "Пользователь не ест мясо и рыбу.";
+    app.ok(
+        "updateMemory",
+        json!({"facts": [fact, "The port is 5433."]}),
+    )
+    .await;
+    let meant = async || app.ok("getMemory", json!({})).await["vectors"]["count"].clone();
+    while meant().await != json!(2) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let query = json!({"query": "is there any food that the person avoids?"});
+    let found = app.ok("searchMemory", query).await;
+    assert_eq!(found[0]["text"], fact, "{found:#}");
+    assert!(found[0]["meaning"].as_f64().unwrap() > 0.25, "{found:#}");
+    assert!(app.data_dir().join("vectors.db").exists());
+}
+
+// proves MD-12, MD-15
+#[tokio::test]
+async fn without_a_model_words_find_memories_and_a_person_is_told_why() {
+    for (set, expected) in [("off", None), ("nowhere/embed", Some("nowhere/embed"))] {
+        let with = move |config: &mut samovar_server::Config| {
+            config.memory.embeddings = set.to_owned();
+        };
+        let app = AppBuilder::new().with(with).start([say("done")]).await;
+        app.ok("updateMemory", json!({"facts": ["The port is 5433."]}))
+            .await;
+        let found = app.ok("searchMemory", json!({"query": "port"})).await;
+        assert_eq!(found[0]["text"], "The port is 5433.");
+        assert_eq!(found[0].get("meaning"), None);
+        let problems = app.get("/api/memory").await.body["problems"].to_string();
+        match expected {
+            Some(name) => assert!(problems.contains(name), "{problems}"),
+            None => assert_eq!(problems, "null"),
+        }
+        assert!(!app.data_dir().join("vectors.db").exists(), "{set}");
+    }
+}
+
+// proves MD-7, MD-8, MD-23
+#[tokio::test]
+async fn notes_of_earlier_days_stand_before_the_message_that_they_are_about() {
+    let app = AppBuilder::new().start([say("one"), say("two")]).await;
+    let notes = app.data_dir().join("memory");
+    fs::create_dir_all(&notes).unwrap();
+    fs::write(
+        notes.join("2020-02-03.md"),
+        "- The portal's deploy key is k7.\n",
+    )
+    .unwrap();
+
+    let session = app.session().await;
+    app.turn(&session, "portal deploy key?").await;
+    let message = app.model.prompts()[0].last_user().to_owned();
+    let block = "<earlier>\n- The portal's deploy key is k7. [";
+    assert!(message.contains(block), "{message}");
+    assert!(message.ends_with("portal deploy key?"), "{message}");
+    let context = app
+        .get(&format!("/api/sessions/{session}/context"))
+        .await
+        .body;
+    assert!(
+        context["messages"]["tokens"].as_u64() > Some(40),
+        "{context:#}"
+    );
+    assert!(
+        !context.to_string().contains("\"changed\":true"),
+        "{context:#}"
+    );
+
+    app.turn(&session, "what is for dinner?").await;
+    let message = app.model.prompts()[1].last_user().to_owned();
+    assert_eq!(message, "what is for dinner?");
+}
