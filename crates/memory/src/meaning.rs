@@ -25,6 +25,9 @@ const IDLE: Duration = Duration::from_mins(10);
 /// After a failure the next try waits so long at first, doubled each time, at most an hour.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const MAX_PAUSE: Duration = Duration::from_hours(1);
+/// How long a query waits for the vectors of what was written just now, or of a server that has just
+/// started.
+const MAX_SETTLING: Duration = Duration::from_millis(500);
 /// How long a turn waits for what its message means.
 const MAX_WAIT: Duration = Duration::from_millis(50);
 /// Vectors that are kept with one write.
@@ -39,6 +42,8 @@ pub struct Meaning {
     runtime: Handle,
     state: Mutex<State>,
     changed: Condvar,
+    /// The thread has done what there was to do, as far as it could.
+    settled: Condvar,
     /// Told that more is known; answers whether anything still asks.
     told: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
@@ -54,6 +59,8 @@ struct State {
     /// The texts that are gone and may have one in the store.
     gone: Vec<TextHash>,
     has_thread: bool,
+    /// Whether the thread has something to do.
+    is_busy: bool,
     is_closed: bool,
     /// Why vectors could not be made or kept last.
     problem: Option<String>,
@@ -76,6 +83,7 @@ impl Meaning {
             runtime: Handle::current(),
             state: Mutex::default(),
             changed: Condvar::new(),
+            settled: Condvar::new(),
             told: OnceLock::new(),
         })
     }
@@ -86,9 +94,15 @@ impl Meaning {
     }
 
     /// What a query means; `None` if that cannot be known now, or nothing is known to compare it with.
-    /// May block for a tenth of a second.
+    /// Waits a moment for vectors that are being made. May block for a second.
     pub(crate) fn of_query(&self, query: &str) -> Option<Vector> {
-        let is_empty = self.lock().known.as_ref().is_none_or(HashMap::is_empty);
+        let is_busy = |state: &mut State| state.is_busy;
+        let settled = self
+            .settled
+            .wait_timeout_while(self.lock(), MAX_SETTLING, is_busy);
+        let (state, _) = settled.unwrap_or_else(PoisonError::into_inner);
+        let is_empty = state.known.as_ref().is_none_or(HashMap::is_empty);
+        drop(state);
         if is_empty || query.trim().is_empty() {
             return None;
         }
@@ -124,6 +138,7 @@ impl Meaning {
         let has_work = || !all.is_empty() || self.store.is_there();
         if !state.has_thread && !state.is_closed && has_work() {
             state.has_thread = self.begin();
+            state.is_busy = state.has_thread;
         }
         let Some(known) = &mut state.known else {
             return vec![None; all.len()];
@@ -150,6 +165,7 @@ impl Meaning {
         state.wanted = [wanted.0, wanted.1].concat();
         state.failed.retain(|text| there.contains(text));
         state.gone.extend(gone);
+        state.is_busy |= !(state.wanted.is_empty() && state.gone.is_empty());
         drop(state);
         self.changed.notify_one();
         self.centred(all, &found)
@@ -251,6 +267,8 @@ impl Meaning {
             if let Some((text, words)) = state.wanted.pop() {
                 return Work::Embed(text, words);
             }
+            state.is_busy = false;
+            self.settled.notify_all();
             let waited = self.changed.wait_timeout(state, IDLE);
             let (next, waited) = waited.unwrap_or_else(PoisonError::into_inner);
             state = next;
@@ -263,7 +281,9 @@ impl Meaning {
 
     /// Waits, at most until the thread has to end.
     fn pause(&self, pause: Duration) {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.is_busy = false;
+        self.settled.notify_all();
         let open = |state: &mut State| !state.is_closed;
         drop(self.changed.wait_timeout_while(state, pause, open));
     }

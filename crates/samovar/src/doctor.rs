@@ -134,6 +134,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(instructions(found));
     findings.extend(texts(found));
     findings.extend(skills(found));
+    findings.push(models::meaning(found));
     findings.extend(hooks::examine(found).await);
     findings.extend(hooks::closed(found));
     findings.push(hooks::search(found));
@@ -350,6 +351,7 @@ fn name(what: &str) -> &'static str {
         "instructions" => text::what_instructions(),
         "texts" => text::what_texts(),
         "skills" => text::what_skills(),
+        "meaning" => text::what_meaning(),
         "search" => text::what_search(),
         "local" => text::what_local(),
         "key" => text::what_key(),

@@ -82,9 +82,11 @@ impl Memories {
 
     /// Those that answer a query by their words or their meaning, with what each is worth, best first.
     pub fn recall(&self, query: &str, limit: usize) -> Vec<(Memory, Ranked)> {
-        let known = self.look().known.clone();
+        // What has changed is embedded meanwhile.
+        drop(self.look());
         let meaning = self.meaning.get();
         let meaning = meaning.and_then(|meaning| meaning.of_query(query));
+        let known = self.look().known.clone();
         known.find(query, meaning.as_ref(), limit)
     }
 
@@ -101,6 +103,7 @@ impl Memories {
         }
         let meaning = self.meaning.get();
         let meaning = meaning.and_then(|meaning| meaning.of_query_soon(message));
+        let known = self.look().known.clone();
         let found = known
             .find(message, meaning.as_ref(), usize::MAX)
             .into_iter();

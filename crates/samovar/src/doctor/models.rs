@@ -139,3 +139,22 @@ pub(super) fn idle(key: &IdleKey) -> Finding {
         Idle::NoAddress { set } => finding.with_command(format!("export {set}=ADDRESS")),
     }
 }
+
+/// What finds memories by their meaning; a provider is not asked.
+pub(super) fn meaning(found: &Setup) -> Finding {
+    let (what, reason) = ("meaning", text::meaning_why());
+    match found.config.memory.embeddings.as_str() {
+        "off" => Finding::good(what, text::meaning_off().to_owned(), reason),
+        "embedded" if cfg!(feature = "embedded-model") => {
+            Finding::good(what, text::meaning_embedded().to_owned(), reason)
+        }
+        "embedded" => Finding::absent(what, text::meaning_missing().to_owned(), reason),
+        name => match found.registry.embeddings(name) {
+            Ok(model) => Finding::good(what, text::meaning_by(model.name()), reason),
+            Err(error) => {
+                let why = error.message.into_owned();
+                Finding::bad(what, Exit::Configuration, why, reason)
+            }
+        },
+    }
+}

@@ -40,6 +40,7 @@ async fn every_finding_is_a_fact_a_reason_and_a_command() {
         "trust",
         "texts",
         "skills",
+        "meaning",
         "search",
         "sandbox",
         "model",

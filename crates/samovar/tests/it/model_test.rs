@@ -195,3 +195,36 @@ async fn the_owner_of_a_server_has_it_test_a_model_and_look_at_itself() {
     assert_eq!(facts(&report), facts(&said));
     assert_eq!(report["ok"], said["ok"]);
 }
+
+// proves MD-12, MD-15
+#[tokio::test]
+async fn what_finds_memories_by_their_meaning_is_told() {
+    for (set, code, fact) in [
+        (
+            "embedded",
+            0,
+            "the model in this program finds memories by their meaning",
+        ),
+        (
+            "off",
+            0,
+            "memories are found by their words alone, because memory.embeddings is off",
+        ),
+        (
+            "ollama/nomic-embed-text",
+            0,
+            "ollama/nomic-embed-text finds memories by their meaning",
+        ),
+        ("nowhere/embed", 3, "nowhere/embed"),
+    ] {
+        let program = program().set("SAMOVAR__MEMORY__EMBEDDINGS", set);
+        let said = program.run(["doctor", "--json"]).await;
+        let found: Value = serde_json::from_str(&said.stdout).unwrap();
+        let mut findings = found["findings"].as_array().unwrap().iter();
+        let told = findings
+            .find(|finding| finding["what"] == "meaning")
+            .unwrap();
+        assert!(told["fact"].as_str().unwrap().contains(fact), "{told}");
+        assert_eq!(said.code, Some(code), "{said:?}");
+    }
+}
