@@ -7,6 +7,7 @@
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -30,6 +31,8 @@ const MAX_PAUSE: Duration = Duration::from_hours(1);
 const MAX_SETTLING: Duration = Duration::from_millis(500);
 /// How long a turn waits for what its message means.
 const MAX_WAIT: Duration = Duration::from_millis(50);
+/// Turns that do so at once, at most.
+const MAX_SOON: usize = 2;
 /// Vectors that are kept with one write.
 const AT_ONCE: usize = 32;
 /// How much kinder than other threads the one that embeds is.
@@ -42,6 +45,8 @@ pub struct Meaning {
     runtime: Handle,
     state: Mutex<State>,
     changed: Condvar,
+    /// The threads of turns that wait for their message's vector.
+    soon: AtomicUsize,
     /// The thread has done what there was to do, as far as it could.
     settled: Condvar,
     /// Told that more is known; answers whether anything still asks.
@@ -83,6 +88,7 @@ impl Meaning {
             runtime: Handle::current(),
             state: Mutex::default(),
             changed: Condvar::new(),
+            soon: AtomicUsize::new(0),
             settled: Condvar::new(),
             told: OnceLock::new(),
         })
@@ -114,12 +120,23 @@ impl Meaning {
 
     /// The same on a thread for itself, within 50 ms.
     pub(crate) fn of_query_soon(self: &Arc<Self>, query: &str) -> Option<Vector> {
+        // With more turns than that at once, and when it is late, words find what they can.
+        if self.soon.fetch_add(1, Ordering::AcqRel) >= MAX_SOON {
+            self.soon.fetch_sub(1, Ordering::AcqRel);
+            return None;
+        }
         let (sender, vector) = mpsc::sync_channel(1);
         let (meaning, query) = (self.clone(), query.to_owned());
-        let thread = thread::Builder::new().name("query".to_owned());
-        // Without a thread, and when it is late, words find what they can.
-        let asked = thread.spawn(move || sender.send(meaning.of_query(&query)));
-        asked.ok()?;
+        let ask = move || {
+            let asked = sender.send(meaning.of_query(&query));
+            meaning.soon.fetch_sub(1, Ordering::AcqRel);
+            asked
+        };
+        let begun = thread::Builder::new().name("query".to_owned()).spawn(ask);
+        if begun.is_err() {
+            self.soon.fetch_sub(1, Ordering::AcqRel);
+            return None;
+        }
         vector.recv_timeout(MAX_WAIT).ok().flatten()
     }
 

@@ -67,11 +67,10 @@ impl Embedder for Served {
             Side::Query => MAX_QUERY,
             Side::Passage => MAX_PASSAGE,
         };
-        let asked = tokio::time::timeout(limit, self.model.embed(text));
-        let numbers = self
-            .runtime
-            .block_on(asked)
-            .map_err(|late| late.to_string())??;
+        // The thread is none of the runtime's: a timer has to be made within it.
+        let asked = async { tokio::time::timeout(limit, self.model.embed(text)).await };
+        let asked = self.runtime.block_on(asked);
+        let numbers = asked.map_err(|late| late.to_string())??;
         Vector::of(&numbers).ok_or_else(|| locale::provider::no_embedding("data"))
     }
 }

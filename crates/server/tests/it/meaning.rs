@@ -6,6 +6,9 @@ use std::time::Duration;
 use samovar_model_server::say;
 use samovar_testkit::AppBuilder;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 // proves MD-11, MD-12, MD-15
 #[tokio::test]
@@ -84,4 +87,48 @@ async fn notes_of_earlier_days_stand_before_the_message_that_they_are_about() {
     app.turn(&session, "what is for dinner?").await;
     let message = app.model.prompts()[1].last_user().to_owned();
     assert_eq!(message, "what is for dinner?");
+}
+
+/// Answers each request for a vector: texts about tea have one direction, all others another.
+async fn embeddings(listener: TcpListener) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let mut asked = Vec::new();
+        // The body comes in one piece with the end of its JSON.
+        while !asked.ends_with(b"}") {
+            let read = stream.read_buf(&mut asked).await;
+            if read.is_ok_and(|read| read == 0) {
+                break;
+            }
+        }
+        let asked = String::from_utf8_lossy(&asked);
+        let is_tea = asked.contains("tea") || asked.contains("sencha");
+        let vector = if is_tea { "[1, 0.1, 0]" } else { "[0, 1, 0]" };
+        let body = format!(r#"{{"data": [{{"embedding": {vector}}}]}}"#);
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+        let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await.ok();
+    }
+}
+
+// proves MD-12
+#[tokio::test]
+async fn a_providers_model_finds_memories_by_their_meaning() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(embeddings(listener));
+    let with = move |config: &mut samovar_server::Config| {
+        config.memory.embeddings = "vllm/embed".to_owned();
+        config.providers.base_urls.insert("vllm".to_owned(), base);
+    };
+    let app = AppBuilder::new().with(with).start([say("done")]).await;
+    let facts = json!({"facts": ["The person likes tea.", "The port is 5433."]});
+    app.ok("updateMemory", facts).await;
+    let meant = async || app.ok("getMemory", json!({})).await["vectors"]["count"].clone();
+    while meant().await != json!(2) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let found = app.ok("searchMemory", json!({"query": "sencha"})).await;
+    assert_eq!(found[0]["text"], "The person likes tea.", "{found:#}");
+    assert!(found[0]["meaning"].as_f64() > Some(0.9), "{found:#}");
 }

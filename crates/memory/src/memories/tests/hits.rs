@@ -1,4 +1,4 @@
-//! What is told before a message.
+//! The notes before a message.
 
 use std::fs;
 
