@@ -12,9 +12,6 @@ use samovar_core::{
 
 use crate::{answer, context};
 
-pub(crate) use self::purses::{Purse, Purses, kept_left, replay};
-
-mod purses;
 #[cfg(test)]
 mod tests;
 
@@ -50,7 +47,7 @@ pub(crate) struct Ask {
 }
 
 /// What a tree of turns may use, and what it has used.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Account {
     limit: Budget,
     began: Millis,
@@ -59,6 +56,11 @@ pub(crate) struct Account {
 }
 
 impl Hold {
+    /// The longest answer, in tokens.
+    pub(crate) fn longest(&self) -> u64 {
+        self.answer
+    }
+
     /// What a step has set aside; `None` for another fact, or if nothing was known about the call.
     pub(crate) fn of(kind: &Kind) -> Option<Self> {
         match kind {
@@ -208,16 +210,11 @@ impl Account {
         self.limit.cost.is_some()
     }
 
-    /// Sets aside what a model call may use; the longest answer that there is room for, in tokens.
+    /// What may be set aside for a model call, with the longest answer that there is room for.
     ///
     /// # Errors
     /// The limit that leaves no room.
-    pub(crate) fn reserve(
-        &mut self,
-        turn: &TurnId,
-        ask: &Ask,
-        now: Millis,
-    ) -> Result<u64, BudgetLimit> {
+    pub(crate) fn room_for(&self, ask: &Ask, now: Millis) -> Result<Hold, BudgetLimit> {
         let left = self.left(now);
         let is_new = ask.attempt == 1;
         if left.wall_ms == Some(0) {
@@ -253,37 +250,27 @@ impl Account {
             price: ask.price,
         };
         let (iteration, attempt) = (ask.iteration, ask.attempt);
-        self.hold(
-            turn,
-            Hold {
-                iteration,
-                attempt,
-                quote,
-                answer,
-            },
-        );
-        Ok(answer)
+        Ok(Hold {
+            iteration,
+            attempt,
+            quote,
+            answer,
+        })
     }
 
-    fn hold(&mut self, turn: &TurnId, hold: Hold) {
+    /// Sets aside what a call of a turn may use.
+    pub(crate) fn hold(&mut self, turn: &TurnId, hold: Hold) {
         self.used.steps += u32::from(hold.attempt == 1);
         if let Some(before) = self.holds.insert(turn.clone(), hold) {
             self.spend(before.whole());
         }
     }
 
-    /// Takes back what was set aside for a call that did not begin.
-    pub(crate) fn give_back(&mut self, turn: &TurnId) {
-        if let Some(hold) = self.holds.remove(turn) {
-            self.used.steps -= u32::from(hold.attempt == 1).min(self.used.steps);
-        }
-    }
-
-    /// Takes a quarter of what is left out of it, as the budget of a turn in the background.
+    /// A quarter of what is left, as the budget of a turn in the background.
     ///
     /// # Errors
     /// The limit of which there is not enough left.
-    pub(crate) fn quarter(&mut self, now: Millis) -> Result<Budget, BudgetLimit> {
+    pub(crate) fn quarter(&self, now: Millis) -> Result<Budget, BudgetLimit> {
         let left = self.left(now);
         let quarter = Budget {
             steps: left.steps.map(|steps| steps / 4),
@@ -291,24 +278,12 @@ impl Account {
             cost: left.cost.map(|cost| Usd::from_nanos(cost.nanos() / 4)),
             wall_ms: left.wall_ms.map(|wall| wall / 4),
         };
-        if let Some(limit) = quarter.exhausted() {
-            return Err(limit);
-        }
-        self.give(&quarter);
-        Ok(quarter)
+        quarter.exhausted().map_or(Ok(quarter), Err)
     }
 
     /// Gives a part of it to another account, for good.
-    fn give(&mut self, part: &Budget) {
+    pub(crate) fn give(&mut self, part: &Budget) {
         self.used = self.used.plus(given(part));
-    }
-
-    /// Takes back what was given to an account of a turn that never began.
-    pub(crate) fn take_back(&mut self, part: &Budget) {
-        let part = given(part);
-        self.used.steps = self.used.steps.saturating_sub(part.steps);
-        self.used.tokens = self.used.tokens.saturating_sub(part.tokens);
-        self.used.cost = self.used.cost.minus(part.cost);
     }
 
     /// Takes in what happened in a turn that draws from it.
@@ -338,7 +313,8 @@ impl Account {
     }
 }
 
-fn given(part: &Budget) -> Used {
+/// What a part of an account that was given away counts as.
+pub(crate) fn given(part: &Budget) -> Used {
     Used {
         steps: part.steps.unwrap_or_default(),
         tokens: part.tokens.unwrap_or_default(),

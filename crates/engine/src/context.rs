@@ -85,6 +85,15 @@ struct Reading {
     bytes: usize,
 }
 
+/// What an answer said about the window is no part of the log.
+impl PartialEq for Transcript {
+    fn eq(&self, other: &Self) -> bool {
+        (self.before, &self.messages, &self.turns) == (other.before, &other.messages, &other.turns)
+            && (&self.opening, &self.limit, self.limit_at)
+                == (&other.opening, &other.limit, other.limit_at)
+    }
+}
+
 impl Transcript {
     /// The messages of a conversation from the place `before` on, and the places where turns begin.
     pub(crate) fn new(
@@ -176,12 +185,7 @@ impl Transcript {
     /// Moves the window before a new turn, and adds the message that begins it.
     pub(crate) fn begin_turn(&mut self, message: Arc<Message>, max: usize) {
         let place = self.before + self.messages.len();
-        let from = start(place, max).max(self.before);
-        self.begin_at(if self.bytes <= MAX_BYTES {
-            from
-        } else {
-            shortened(from, self.before, &self.messages, max)
-        });
+        self.make_room(max);
         self.turns.push(place);
         self.push(message);
     }
@@ -193,8 +197,27 @@ impl Transcript {
             self.turns.push(place);
         }
         self.push(message);
-        let from = start(place + 1, max).max(self.before);
-        self.begin_at(shortened(from, self.before, &self.messages, max));
+        self.make_room(max);
+    }
+
+    /// Moves the window as the next turn would.
+    pub(crate) fn make_room(&mut self, max: usize) {
+        self.move_to(start(self.before + self.messages.len(), max), max);
+    }
+
+    /// A limit that was read from the history has no place in the log.
+    pub(crate) fn forget_place_of_limit(&mut self) {
+        self.limit_at = Seq::default();
+    }
+
+    /// Moves the window to a place, or further while it is too long.
+    fn move_to(&mut self, place: usize, max: usize) {
+        let from = place.max(self.before);
+        self.begin_at(if self.bytes <= MAX_BYTES {
+            from
+        } else {
+            shortened(from, self.before, &self.messages, max)
+        });
     }
 
     /// The calls at the end of the conversation that no result has closed.

@@ -31,6 +31,7 @@ use crate::toolbox::Toolbox;
 
 mod approvals;
 mod call;
+mod compared;
 mod copies;
 mod fork;
 mod in_memory;

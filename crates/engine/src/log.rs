@@ -353,12 +353,10 @@ impl Log {
         Ok(())
     }
 
-    /// Notes how much memory the session's conversation takes, and the messages that wait, in bytes;
-    /// `None` for what another part of the session has.
-    pub(crate) fn has(&self, conversation: Option<usize>, queue: Option<usize>) {
+    /// Notes how much memory the session's conversation takes, and the messages that wait, in bytes.
+    pub(crate) fn has(&self, conversation: usize, queue: usize) {
         let mut state = self.shared.state();
-        state.conversation = conversation.unwrap_or(state.conversation);
-        state.queue = queue.unwrap_or(state.queue);
+        (state.conversation, state.queue) = (conversation, queue);
         state.weigh();
     }
 

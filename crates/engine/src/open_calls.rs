@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::projector::read_open;
+use crate::state::State;
 use crate::turn::Turn;
 
 /// A call that waits to be settled from outside, or for a person's decision.
@@ -222,19 +223,10 @@ fn list(session: &SessionId, waiting: &SessionCalls) -> impl Iterator<Item = Ope
 /// # Errors
 /// [`Broken`].
 pub(crate) fn kept(journal: &dyn Journal, session: &SessionId) -> Result<Vec<OpenCall>, Broken> {
-    let mut turns: Vec<(TurnId, AgentPath, Turn)> = Vec::new();
-    for event in read_open(journal, session)? {
-        let Some(id) = &event.turn else { continue };
-        let at = turns.iter().position(|(other, ..)| other == id);
-        let at = at.unwrap_or_else(|| {
-            turns.push((id.clone(), event.agent.clone(), Turn::new()));
-            turns.len() - 1
-        });
-        turns[at].2.apply(&event.kind);
-    }
-    let waiting = turns
-        .into_iter()
-        .map(|(turn, agent, state)| (turn, TurnCalls::of(agent, &state)));
+    let state = State::of(&read_open(journal, session)?);
+    let waiting = state.begun();
+    let waiting =
+        waiting.map(|(turn, open)| (turn.clone(), TurnCalls::of(open.agent.clone(), &open.turn)));
     let waiting: SessionCalls = waiting.collect();
     Ok(list(session, &waiting).collect())
 }

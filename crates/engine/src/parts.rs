@@ -13,7 +13,6 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::blobs::BlobKeeper;
-use crate::budget::Purses;
 use crate::counts::Counts;
 use crate::disk_space::SpaceWatch;
 use crate::folder::Folder;
@@ -56,8 +55,6 @@ pub(crate) struct Parts {
     pub(crate) disk_space: SpaceWatch,
     /// Held by a turn that continues after a stop, until the world has answered it.
     pub(crate) continuing: Arc<Semaphore>,
-    /// The budgets of the trees of turns that live.
-    pub(crate) purses: Purses,
     /// Held by a turn while it asks a model.
     pub(crate) asking: Arc<Semaphore>,
     /// What became of the turns that a former run left.
@@ -111,7 +108,6 @@ impl Parts {
             counts: Arc::default(),
             disk_space: SpaceWatch::default(),
             continuing: places(settings.continuing_at_once),
-            purses: Purses::default(),
             asking: places(settings.asking_at_once),
             ledger: Ledger::new(),
             stopping: CancellationToken::new(),
@@ -151,7 +147,6 @@ impl Parts {
             counts: self.counts.clone(),
             disk_space: SpaceWatch::default(),
             continuing: self.continuing.clone(),
-            purses: Purses::default(),
             asking: self.asking.clone(),
             ledger: Ledger::new(),
             stopping: self.stopping.clone(),

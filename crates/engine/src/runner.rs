@@ -12,9 +12,8 @@ use samovar_core::{
 
 use self::ask::AskEnd;
 use self::calls::Calls;
-use crate::context::Images;
+use crate::context::{Images, Transcript};
 use crate::delegation;
-use crate::keep::About;
 use crate::log::Draft;
 use crate::parts::refusal;
 use crate::turn::Step;
@@ -47,7 +46,8 @@ impl Runner {
         if self.told.layers.is_empty() {
             let situation = self.turn.place().situation.as_deref();
             let session = self.of_session.clone();
-            let mut said = self.transcript.messages().rev();
+            let transcript = self.transcript();
+            let mut said = transcript.messages().rev();
             let session = session.asked(said.find(|message| message.is_input()));
             let told = self
                 .parts
@@ -71,16 +71,25 @@ impl Runner {
         while let Ok(input) = self.inbox.try_recv() {
             leftover.push(input);
         }
-        let (turn_id, turn, transcript) = (self.turn_id, self.turn, self.transcript);
         FinishedRun {
-            turn_id,
-            turn,
-            transcript,
+            turn_id: self.turn_id,
             leftover,
             was_stopped,
             how,
-            result: self.result,
         }
+    }
+
+    /// What its model is shown, as the log has it.
+    fn transcript(&self) -> Transcript {
+        let state = self.session.state.lock();
+        state.transcript(Some(&self.turn_id)).clone()
+    }
+
+    /// What is known about the window of its model.
+    fn limit(&self) -> Option<ContextLimit> {
+        let state = self.session.state.lock();
+        let transcript = state.transcript(Some(&self.turn_id));
+        transcript.limit(&self.model.name).cloned()
     }
 
     async fn drive(&mut self) -> Result<RunEnd, Broken> {
@@ -148,8 +157,9 @@ impl Runner {
         self.turn.apply(&draft.kind);
         let price = || self.parts.models.price(&self.model.route);
         self.parts.counts.note_used(&draft.kind, price);
+        let is_end = matches!(draft.kind, Kind::TurnFinished { .. });
         self.pending.push(draft);
-        if self.turn.is_over() && self.result.is_none() {
+        if is_end {
             self.note_result();
         }
     }
@@ -160,14 +170,20 @@ impl Runner {
             Kind::MessageFinished { message, .. } => Some(message),
             _ => None,
         });
-        let last = delegation::last_said(self.transcript.messages().chain(pending));
-        let result =
-            self.parts
-                .result_of(&self.turn_id, &self.agent, &self.turn, last, &self.pending);
-        self.result = result.map(|(queued, draft)| {
-            self.pending.push(draft);
-            queued
+        let transcript = self.transcript();
+        let last = delegation::last_said(transcript.messages().chain(pending));
+        let account = self.session.state.account(&self.turn_id);
+        let left = account.map(|mut account| {
+            let own = |draft: &&Draft| draft.turn.as_ref() == Some(&self.turn_id);
+            let own = self.pending.iter().filter(own);
+            own.for_each(|draft| account.take(&self.turn_id, &draft.kind));
+            account.left(self.now())
         });
+        let (agent, turn) = (&self.agent, &self.turn);
+        let result = self
+            .parts
+            .result_of(&self.turn_id, agent, (turn, last), left);
+        self.pending.extend(result);
     }
 
     fn draft(&self, author: Author, kind: Kind) -> Draft {
@@ -177,27 +193,18 @@ impl Runner {
     /// Keeps the first of what was noted, with one commit.
     async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
         let drafts = self.pending[..count].to_vec();
-        let about = About {
-            turn_id: &self.turn_id,
-            agent: &self.agent,
-            turn: Some(&self.turn),
-            transcript: Some(&mut self.transcript),
-        };
-        self.session.keep(drafts, Some(about)).await?;
+        let ahead = (&self.turn_id, &self.turn);
+        self.session.keep(drafts, Some(ahead)).await?;
         let kept = self.pending.drain(..count);
         // What cannot wait has room of its own.
         if kept.fold(false, |any, draft| any | draft.kind.can_wait()) {
             self.has_room();
         }
-        match &mut self.held {
-            Some(held) => held.set(self.transcript.bytes()),
-            None => self.session.log.has(Some(self.transcript.bytes()), None),
-        }
         Ok(())
     }
 
     fn prompt(&self, max_tokens: u32) -> Prompt {
-        self.prompt_within(self.transcript.limit(&self.model.name), max_tokens)
+        self.prompt_within(self.limit().as_ref(), max_tokens)
     }
 
     fn prompt_within(&self, limit: Option<&ContextLimit>, max_tokens: u32) -> Prompt {
@@ -218,7 +225,7 @@ impl Runner {
         } else {
             Images::Shown
         };
-        self.transcript.show_in(frame, limit, aside, images)
+        self.transcript().show_in(frame, limit, aside, images)
     }
 
     /// What is shown before the message that began the turn. A child has tools to look at it instead.

@@ -6,27 +6,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use samovar_core::command::Change;
-use samovar_core::event::{Fault, Group};
+use samovar_core::event::Fault;
 use samovar_core::{
-    Accepted, Action, AgentPath, Approval, Author, Beginner, Bill, Broken, Command, Error, Event,
-    FinishReason, Kind, MessageId, Sender, Seq, SessionChange, SessionCopy, SessionId,
-    SystemPrompt, TurnId, Usage, failpoint,
+    Accepted, Action, AgentPath, Author, Beginner, Bill, Broken, Command, Error, FinishReason,
+    Kind, MessageId, Sender, Seq, SessionChange, SessionCopy, SessionId, TurnId, Usage, failpoint,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::Transcript;
-use crate::keep::{About, Session};
+use crate::keep::Session;
 use crate::log::{Draft, Keeping, Log, master};
 use crate::parts::{Parts, refusal, unknown};
-use crate::queue::Queued;
 use crate::runner::{FinishedRun, Reply, answer};
+use crate::state::StateGuard;
 use crate::told::OfSession;
 
 use self::children::FromTurns;
-use self::resent::Recent;
 use self::turns::{LiveState, LiveTurns};
 use self::undo::Reach;
 
@@ -37,7 +34,6 @@ mod awaited;
 mod children;
 mod copied;
 mod current;
-mod fold;
 mod in_memory;
 pub(crate) mod load;
 mod own;
@@ -69,6 +65,8 @@ pub(crate) enum Letter {
         Option<Box<MessageId>>,
         oneshot::Sender<Result<SessionCopy, Error>>,
     ),
+    /// Compare its state with what a restart would make of the stores.
+    Compare(oneshot::Sender<Result<Option<String>, Error>>),
     /// Memory is nearly used up: leave if idle.
     Leave,
 }
@@ -84,6 +82,7 @@ impl Letter {
                 }
             }
             Self::Copy(_, reply) => drop(reply.send(Err(why.clone()))),
+            Self::Compare(reply) => drop(reply.send(Err(why.clone()))),
             Self::Leave => {}
         }
     }
@@ -93,7 +92,7 @@ impl Letter {
 pub(crate) struct Mailbox {
     parts: Arc<Parts>,
     id: SessionId,
-    /// None while there is no such session.
+    /// `None` while there is no such session.
     open: Option<OpenSession>,
     /// Where a session that is created again continues counting.
     last_head: Seq,
@@ -108,21 +107,7 @@ pub(crate) struct Mailbox {
 /// A session that exists.
 struct OpenSession {
     session: Session,
-    /// The name that leads to the provider of its model.
-    model: String,
-    /// What its client tells its own agent.
-    system_prompt: Option<SystemPrompt>,
-    /// The approval level of its turns; none for the server's.
-    approval: Option<Approval>,
-    /// Who began it; none if that is unknown.
-    begun_by: Option<Beginner>,
     live: LiveTurns,
-    transcript: Transcript,
-    /// The same as the last turn began, if memory alone has it.
-    as_begun: Transcript,
-    /// Where the log last changed the model while a turn had the transcript.
-    model_at: Seq,
-    recent: Recent,
     /// Whether the next message's turn could not begin because there was no room to keep that.
     waits_for_room: bool,
     /// Who waits for the session's deletion.
@@ -167,8 +152,7 @@ impl Mailbox {
 
     /// Whether it looks after itself by and by: while turns run, only for what they wait for.
     fn looks_after(&self) -> bool {
-        let is_due =
-            |open: &OpenSession| open.waits_for_room || open.is_stuck() || open.live.has_due();
+        let is_due = |open: &OpenSession| open.waits_for_room || open.is_stuck() || open.has_due();
         self.turns.is_empty() || self.open.as_ref().is_some_and(is_due)
     }
 
@@ -196,7 +180,7 @@ impl Mailbox {
             Some(open)
                 if open.waits_for_room
                     || open.is_stuck()
-                    || open.live.has_due()
+                    || open.has_due()
                     || self.is_interrupted() =>
             {
                 return *again.get_or_insert_with(|| Instant::now() + RETRY);
@@ -216,8 +200,8 @@ impl Mailbox {
         if self.parts.keeping == Keeping::Memory {
             return false; // It cannot come back.
         }
-        let is_heard = self.from_turns.is_empty();
-        self.turns.is_empty() && is_heard && open.session.queue.is_empty() && open.live.are_idle()
+        let is_heard = self.from_turns.is_empty() && self.turns.is_empty();
+        is_heard && open.state().next().is_none() && open.live.are_idle() && !open.has_due()
     }
 
     /// Whether somebody else holds the session's log, so that it must stay the only one.
@@ -246,6 +230,9 @@ impl Mailbox {
                 Box::pin(self.hear_ends()).await;
                 drop(reply.send(self.to_copy(last.as_deref()).await));
             }
+            Letter::Compare(reply) => {
+                drop(reply.send(self.difference().await.map_err(refusal)));
+            }
             Letter::Leave => {}
             Letter::Command(command, reply) => {
                 let Command { action, by, .. } = *command;
@@ -261,7 +248,7 @@ impl Mailbox {
 
     async fn decide(&mut self, mut action: Action, by: Sender, reply: Reply) {
         let open = self.open.as_ref();
-        let is_owners = open.is_some_and(|open| open.begun_by == Some(Beginner::Owner));
+        let is_owners = open.is_some_and(|open| open.state().begun_by == Some(Beginner::Owner));
         if let Action::Post(post) | Action::Rewrite(post) = &mut action
             && is_owners
             && by.beginner() != Beginner::Owner
@@ -320,7 +307,7 @@ impl Mailbox {
             usage,
         } = change;
         let missing = self.missing();
-        let Some(open) = self.open.as_mut().filter(|open| open.closing.is_empty()) else {
+        let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
             return Err(missing);
         };
         let mut new_route = None;
@@ -340,13 +327,13 @@ impl Mailbox {
             ..SessionChange::default()
         };
         let draft = Draft::new(None, Author::User, Kind::SessionChanged(change));
-        let kept = open.keep(vec![draft], None).await;
+        let kept = open.session.keep(vec![draft], None).await;
         kept.map(drop).map_err(refusal)
     }
 
     /// Ends a turn that never began.
     async fn end_unstarted(
-        &mut self,
+        &self,
         turn: &TurnId,
         reason: FinishReason,
         fault: Option<Fault>,
@@ -361,152 +348,63 @@ impl Mailbox {
         };
         let open = self.open.as_ref();
         let own = open.map_or_else(master, |open| open.session.log.own().clone());
-        self.record(turn, &own, vec![kind]).await
+        self.record(turn, &own, [(Author::System, kind)], None)
+            .await
     }
 
-    /// Keeps facts about a turn that does not run.
+    /// Keeps facts about a turn that does not run, and what it leaves if it is a child in the
+    /// background.
     async fn record(
-        &mut self,
-        turn: &TurnId,
-        agent: &AgentPath,
-        kinds: Vec<Kind>,
-    ) -> Result<(), Broken> {
-        let by_system = kinds.into_iter().map(|kind| (Author::System, kind));
-        self.record_by(turn, agent, by_system, None).await
-    }
-
-    async fn record_by(
-        &mut self,
+        &self,
         turn: &TurnId,
         agent: &AgentPath,
         facts: impl IntoIterator<Item = (Author, Kind)>,
-        result: Option<(Queued, Draft)>,
+        result: Option<Draft>,
     ) -> Result<(), Broken> {
-        let Some(open) = &mut self.open else {
+        let Some(open) = &self.open else {
             return Ok(());
         };
         let draft = |(author, kind)| Draft::new(Some(turn.clone()), author, kind).of(agent);
-        let (result, drafted) = result.unzip();
-        let drafts = facts.into_iter().map(draft).chain(drafted).collect();
-        open.keep(drafts, Some((turn, agent))).await?;
-        open.queue_result(result);
-        Ok(())
+        let drafts = facts.into_iter().map(draft).chain(result).collect();
+        open.session.keep(drafts, None).await.map(drop)
     }
 }
 
 impl OpenSession {
-    fn new(session: Session, model: String, system_prompt: Option<SystemPrompt>) -> Self {
+    fn new(session: Session) -> Self {
         Self {
             session,
-            model,
-            system_prompt,
-            approval: None,
-            begun_by: None,
             live: LiveTurns::default(),
-            transcript: Transcript::default(),
-            as_begun: Transcript::default(),
-            model_at: Seq::default(),
-            recent: Recent::default(),
             waits_for_room: false,
             closing: Vec::new(),
         }
     }
 
+    /// The session as its log has it, locked for a moment.
+    fn state(&self) -> StateGuard<'_> {
+        self.session.state.lock()
+    }
+
     /// What it gives its own agent.
     fn gives(&self) -> OfSession {
-        OfSession::new(self.system_prompt.as_ref(), self.begun_by.as_ref())
+        let state = self.state();
+        OfSession::new(state.system_prompt.as_ref(), state.begun_by.as_ref())
     }
 
-    /// Notes what it takes of the budget for memory; a turn that runs has the conversation.
-    fn weigh(&self) {
-        let below = self.live.bytes();
-        let conversation = (!self.live.root_runs()).then(|| self.transcript.bytes() + below);
-        let prompt = self.system_prompt.as_ref();
-        let prompt = prompt.map_or(0, |prompt| prompt.as_str().len());
-        self.session
-            .log
-            .has(conversation, Some(self.session.queue.bytes() + prompt));
-    }
-
-    /// Keeps facts, of which some may be about a turn that does not run; then what the mailbox alone
-    /// has of them follows.
-    ///
-    /// # Errors
-    /// [`Broken`]; nothing was kept then.
-    async fn keep(
-        &mut self,
-        drafts: Vec<Draft>,
-        about: Option<(&TurnId, &AgentPath)>,
-    ) -> Result<Vec<Arc<Event>>, Broken> {
-        let (live, transcript) = (&mut self.live, &mut self.transcript);
-        let about = about.map(|(turn_id, agent)| About {
-            turn_id,
-            agent,
-            turn: None,
-            transcript: if agent.depth() == 0 {
-                Some(transcript)
-            } else {
-                live.get_mut(turn_id).map(|live| &mut live.transcript)
-            },
-        });
-        let kept = self.session.keep(drafts, about).await?;
-        self.follow(&kept);
-        Ok(kept)
-    }
-
-    /// Takes in what kept events say about the session, and notes what it weighs then.
-    fn follow(&mut self, kept: &[Arc<Event>]) {
-        self.note_joined();
-        let before = kept.first().map(|event| Seq(event.seq.0 - 1));
-        for event in kept {
-            match &event.kind {
-                Kind::SessionChanged(SessionChange {
-                    model,
-                    route,
-                    approval,
-                    ..
-                }) => {
-                    self.approval = approval.or(self.approval);
-                    if let Some(model) = route.as_ref().or(model.as_ref()) {
-                        // The context limit of the old model is forgotten.
-                        self.model.clone_from(model);
-                        self.model_at = event.seq;
-                        self.transcript.forget_limit(self.model_at);
-                    }
-                }
-                Kind::MessageFinished { message, .. } if event.author == Author::User => {
-                    if let (Some(turn), Some(before)) = (&event.turn, before) {
-                        self.recent.remember(message, turn.clone(), before);
-                    }
-                }
-                Kind::TurnUndone { .. } => {
-                    if let Some(turn) = &event.turn {
-                        self.recent.forget(turn);
-                    }
-                }
-                other => match other.group() {
-                    Group::Session
-                    | Group::Turn
-                    | Group::Live(_)
-                    | Group::Message
-                    | Group::Call => {}
-                },
-            }
-        }
-        self.weigh();
+    /// Whether a turn that does not run is to be told something again.
+    fn has_due(&self) -> bool {
+        let does_not_run = |turn: &TurnId| {
+            let live = self.live.get(turn);
+            live.is_some_and(|live| !matches!(live.state, LiveState::Running(_) | LiveState::Left))
+        };
+        let has_end = self.state().ended().any(|end| does_not_run(&end.parent));
+        has_end || self.live.has_due()
     }
 
     /// Whether the end of a turn whose task is gone could not be kept yet.
     fn is_stuck(&self) -> bool {
         let is_stuck = |state: &LiveState| matches!(state, LiveState::Stuck(_));
         self.live.find(is_stuck).is_some()
-    }
-
-    /// Notes what has joined a turn since this was asked last.
-    fn note_joined(&mut self) {
-        for joined in self.session.queue.joined() {
-            self.recent.join(&joined);
-        }
     }
 
     /// Whether it waited for room until now, and is to look again.

@@ -34,8 +34,6 @@ const UNASKED: &str = "unasked";
 #[derive(Debug, Default)]
 pub(crate) struct Taint {
     is_tainted: AtomicBool,
-    /// Whether the log says so, too.
-    is_kept: AtomicBool,
     /// Whether a person allowed a search after that.
     may_search: AtomicBool,
     followed: AtomicUsize,
@@ -68,16 +66,14 @@ impl Taint {
         self.is_tainted.load(Ordering::Relaxed)
     }
 
-    /// Notes that text from outside may be in the session. Whether the log has to be told.
-    pub(crate) fn taint(&self) -> bool {
+    /// Notes that text from outside may be in the session.
+    pub(crate) fn taint(&self) {
         self.is_tainted.store(true, Ordering::Relaxed);
-        !self.is_kept.load(Ordering::Relaxed)
     }
 
     /// Notes what the log says.
     pub(crate) fn keep(&self, is_tainted: bool) {
         self.is_tainted.fetch_or(is_tainted, Ordering::Relaxed);
-        self.is_kept.fetch_or(is_tainted, Ordering::Relaxed);
     }
 
     /// A turn of the session itself begins.

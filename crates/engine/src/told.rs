@@ -201,11 +201,10 @@ impl Told {
 
 impl Parts {
     /// Notes in the first step of a turn, if it has begun, what its model is told.
-    pub(crate) fn mark(&self, agent: &Agent, told: &Told, kinds: &mut [Kind], turn: &mut Turn) {
+    pub(crate) fn mark(&self, agent: &Agent, told: &Told, kinds: &mut [Kind], turn: &Turn) {
         let Some(step) = kinds.last_mut() else { return };
         if let Kind::StepStarted { told: hashes, .. } = step {
             *hashes = Some(told.hashes(&self.offered(agent, turn, told)));
-            turn.apply(step);
         }
     }
 

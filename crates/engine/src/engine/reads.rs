@@ -18,8 +18,9 @@ use crate::counts::Numbers;
 use crate::memory::Admission;
 use crate::parts::{damaged, no_such_message, unknown};
 use crate::projection;
-use crate::projector::{Lag, read_all};
+use crate::projector::{Lag, read_all, read_open};
 use crate::relations;
+use crate::state::State;
 
 impl Engine {
     /// One session.
@@ -234,15 +235,15 @@ impl Engine {
     /// that: its turns might continue (DU-11).
     async fn left_of(&self, turn: &TurnRow) -> Option<Budget> {
         let now = self.parts.clock.now();
-        if let Some(left) = self.parts.purses.left(&turn.turn, now) {
-            return Some(left);
-        }
         let (journal, session, id) = (
             self.parts.journal.clone(),
             turn.session.clone(),
             turn.turn.clone(),
         );
-        let read = move || budget::kept_left(journal.as_ref(), &session, &id, now);
+        let read = move || {
+            let state = State::of(&read_open(journal.as_ref(), &session)?);
+            Ok(state.account(&id).map(|account| account.left(now)))
+        };
         let left = tokio::task::spawn_blocking(read).await;
         let left = left.unwrap_or_else(|panic| Err(Broken::Io(panic.to_string())));
         left.unwrap_or_else(|broken| {

@@ -162,9 +162,9 @@ impl Runner {
 
     async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
         let mut prompt = self.prompt(max_tokens);
-        let limit = self.transcript.limit(&self.model.name);
+        let limit = self.limit();
         let is_known = limit.is_some();
-        if let Some(failure) = too_long(&prompt, limit) {
+        if let Some(failure) = too_long(&prompt, limit.as_ref()) {
             return Ok(ReadEnd::Failed(failure));
         }
         self.parts.read_images(&mut prompt).await?;

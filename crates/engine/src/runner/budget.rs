@@ -10,17 +10,18 @@ use samovar_core::{
 };
 
 use super::state::Runner;
-use crate::budget::{Ask, Purse};
+use crate::budget::{Account, Ask};
 use crate::context;
 use crate::delegation::Refusal;
 use crate::log::Draft;
+use crate::state::Queued;
 use crate::turn::Turn;
 
 impl Runner {
     /// Notes that the model is to be asked, or that the budget has no room for that. Messages that join
     /// the turn come first, after the results of its calls, and share the commit (ADR 11).
     pub(super) async fn begin_step(&mut self, started: Kind) -> Result<(), Broken> {
-        if self.purse.is_some() {
+        if self.is_budgeted() {
             // What the last call used is kept before others may use what it has left over.
             self.keep().await?;
             if self.turn.is_over() {
@@ -28,7 +29,7 @@ impl Runner {
             }
         }
         // What joins is a part of the prompt; without room for it, it waits again at the turn's end.
-        let steering = self.queue.take_steering();
+        let steering = self.take_steering();
         let steering_tokens = steering.iter().map(|one| context::tokens(&one.message));
         let started = match self.reserve(started, steering_tokens.sum()) {
             Ok(started) => started,
@@ -58,6 +59,19 @@ impl Runner {
         Ok(())
     }
 
+    /// The messages that are to join the turn. What people say is for the session's own agent.
+    fn take_steering(&self) -> Vec<Queued> {
+        if self.agent.depth() > 0 {
+            return Vec::new();
+        }
+        self.session.state.take_steering()
+    }
+
+    /// Whether an account limits what it uses.
+    pub(super) fn is_budgeted(&self) -> bool {
+        self.session.state.lock().account(&self.turn_id).is_some()
+    }
+
     /// The step with what the call may cost, and with as long an answer as the budget has room for.
     fn reserve(&self, mut started: Kind, steering: u64) -> Result<Kind, BudgetLimit> {
         let Kind::StepStarted {
@@ -76,10 +90,10 @@ impl Runner {
         *told = (self.turn.told() != Some(&hashes)).then_some(hashes);
         let name = route.as_deref().or(model.as_deref());
         let price = self.parts.models.price(name.unwrap_or(self.turn.route()));
-        let Some(purse) = &self.purse else {
+        if !self.is_budgeted() {
             *quote = unbudgeted(price);
             return Ok(started);
-        };
+        }
         let longest = u32::try_from(*reserved_tokens).unwrap_or(u32::MAX);
         let prompt = context::size(&self.prompt(longest)) + steering;
         let ask = Ask {
@@ -89,8 +103,9 @@ impl Runner {
             answer: *reserved_tokens,
             price,
         };
-        let answer = purse.lock().reserve(&self.turn_id, &ask, self.now())?;
-        *reserved_tokens = answer;
+        let state = &self.session.state;
+        let answer = state.reserve(&self.turn_id, &ask, self.now())?;
+        *reserved_tokens = answer.unwrap_or(*reserved_tokens);
         *quote = Some(Quote {
             prompt_tokens: Some(prompt),
             price,
@@ -105,10 +120,10 @@ impl Runner {
 
     /// Completes when the time of the budget is over; never without a limit of time.
     pub(super) fn out_of_time(&self) -> impl Future<Output = ()> + use<> {
-        let deadline = self
-            .purse
-            .as_ref()
-            .and_then(|purse| purse.lock().deadline());
+        let deadline = {
+            let state = self.session.state.lock();
+            state.account(&self.turn_id).and_then(Account::deadline)
+        };
         let now = self.now();
         let left = deadline.map(|at| u64::try_from(at.0.saturating_sub(now.0)).unwrap_or(0));
         async move {
@@ -121,15 +136,23 @@ impl Runner {
 
     /// Whether a model cannot be asked because its price is unknown and the budget limits money.
     pub(super) fn is_unpriced(&self, model: &Model) -> bool {
-        let purse = self.purse.as_ref();
-        purse.is_some_and(|purse| purse.lock().limits_cost())
-            && self.parts.models.price(&model.route).is_none()
+        let limits_cost = {
+            let state = self.session.state.lock();
+            let account = state.account(&self.turn_id);
+            account.is_some_and(Account::limits_cost)
+        };
+        limits_cost && self.parts.models.price(&model.route).is_none()
     }
 
     /// The budget with which a child begins: a quarter of what is left for one in the background, and
     /// none for others, which draw from their caller's.
-    pub(super) fn allot(&self, model: &Model, is_background: bool) -> Result<Budget, Refusal> {
-        let Some(purse) = &self.purse else {
+    pub(super) fn allot(
+        &self,
+        model: &Model,
+        in_background: Option<&TurnId>,
+    ) -> Result<Budget, Refusal> {
+        let (state, now) = (&self.session.state, self.now());
+        let Some(account) = state.account(&self.turn_id) else {
             return Ok(Budget::default());
         };
         if self.is_unpriced(model) {
@@ -139,30 +162,13 @@ impl Runner {
             );
             return Err(Refusal::of_budget(why));
         }
-        let (mut account, now) = (purse.lock(), self.now());
-        let allotted = if is_background {
-            account.quarter(now)
+        let allotted = if let Some(child) = in_background {
+            state.quarter(&self.turn_id, child, now)
         } else {
             let exhausted = account.left(now).exhausted();
             exhausted.map_or(Ok(Budget::default()), Err)
         };
         allotted.map_err(|limit| Refusal::of_budget(crate::delegation::no_room(limit)))
-    }
-
-    /// The account that a child draws from.
-    pub(super) fn purse_of(
-        &self,
-        child: &TurnId,
-        budget: Budget,
-        is_background: bool,
-    ) -> Option<Purse> {
-        let purses = &self.parts.purses;
-        if is_background {
-            return purses.open(child, budget, self.now());
-        }
-        let purse = self.purse.clone()?;
-        purses.join(child, &purse);
-        Some(purse)
     }
 }
 

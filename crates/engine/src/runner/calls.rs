@@ -358,7 +358,7 @@ impl<'a> Calls<'a> {
         &mut self,
         calls: Vec<Delegated>,
     ) -> Result<Option<Vec<(CallId, Newborn)>>, Broken> {
-        if !calls.is_empty() && self.runner.purse.is_some() {
+        if !calls.is_empty() && self.runner.is_budgeted() {
             // What the last call used is kept before children may use what it has left over.
             self.runner.keep().await?;
             if self.runner.turn.is_over() || self.runner.is_stopping {

@@ -56,12 +56,13 @@ impl Runner {
             return Err(delegation::too_long_a_chain());
         }
         let (slot, taken) = self.session.slots.take(Some(self.turn_id.clone()));
+        let results = self.session.state.lock().results();
         let caller = Caller {
             agent: &self.definition,
             path: &self.agent,
             children: taken.of_turn,
             // What a child in the background has left takes its place until it begins a turn.
-            in_tree: taken.in_tree + self.session.queue.results(),
+            in_tree: taken.in_tree + results,
             posted: self.turn.posted().map(AsRef::as_ref),
         };
         let agents = self.parts.agents.as_ref();
@@ -71,11 +72,11 @@ impl Runner {
         let model = self.model_for(&definition, &order).await?;
         let agent = self.agent.child(definition.name.as_str());
         let turn_id = TurnId::fresh(self.parts.ids.as_ref());
-        let said = Arc::new(self.task(call, &definition, &order));
-        let budget = self.allot(&model, is_background)?;
+        let said = self.task(call, &definition, &order);
+        let budget = self.allot(&model, is_background.then_some(&turn_id))?;
         let mut bounds = self.bounds_below(&definition, budget);
         bounds.spawned += u32::from(is_background);
-        let purse = self.purse_of(&turn_id, budget, is_background);
+        let draws = !is_background && self.is_budgeted();
         let approval = definition.approval.unwrap_or(Approval::Auto);
         let approval = approval.max(self.turn.approval(self.parts.settings.approval));
         let told = self.tell_child(&definition, &agent, situation.as_deref());
@@ -87,13 +88,11 @@ impl Runner {
             definition: Some(definition.clone()),
             situation: situation.clone(),
         };
-        let (mut kinds, mut turn) =
-            self.parts
-                .begin_as(&model, bounds, approval, place, purse.as_ref());
-        self.parts.mark(&definition, &told, &mut kinds, &mut turn);
+        let (mut kinds, turn) = self.parts.begin_as(&model, bounds, approval, place, draws);
+        self.parts.mark(&definition, &told, &mut kinds, &turn);
         let tainted = self.session.taint.is_tainted();
         self.note(begun(call, spec, (grounds, tainted), &turn_id));
-        let first = Kind::begun_by(Message::clone(&said), situation);
+        let first = Kind::begun_by(said, situation);
         self.note_first(&turn_id, &agent, first, kinds);
         if is_background {
             let said = json!({"ok": true, "turnId": turn_id.as_str()});
@@ -107,11 +106,8 @@ impl Runner {
             turn_id,
             agent,
             parent: self.turn_id.clone(),
-            turn,
             model,
-            said,
             slot,
-            purse,
             told,
         })
     }

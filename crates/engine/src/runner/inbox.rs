@@ -1,18 +1,14 @@
 //! What a turn that runs and its session send each other, and how senders hear of it.
 
-use std::sync::Arc;
-
 use samovar_core::approval::{Answer, EXPIRED};
 use samovar_core::{
-    Accepted, AgentPath, ApprovalId, Author, CallId, Code, Error, Message, Model, Outcome, TurnId,
+    Accepted, AgentPath, ApprovalId, Author, CallId, Code, Error, Model, Outcome, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::oneshot;
 
-use crate::budget::Purse;
 use crate::slots::Slot;
 use crate::told::Told;
-use crate::turn::Turn;
 
 /// What reaches a turn while it runs.
 pub(crate) enum Input {
@@ -78,13 +74,8 @@ pub(crate) struct Newborn {
     pub(crate) agent: AgentPath,
     /// The turn that called it.
     pub(crate) parent: TurnId,
-    pub(crate) turn: Turn,
     pub(crate) model: Model,
-    /// The message that it begins with.
-    pub(crate) said: Arc<Message>,
     pub(crate) slot: Slot,
-    /// The account that it draws from.
-    pub(crate) purse: Option<Purse>,
     /// What its agent is told.
     pub(crate) told: Told,
 }

@@ -101,13 +101,15 @@ impl Runner {
         for draft in self.pending.extract_if(.., is_unbegun) {
             if draft.turn.as_ref() == Some(&own) {
                 self.turn.take_back(&draft.kind);
-                if let (Kind::StepStarted { .. }, Some(purse)) = (&draft.kind, &self.purse) {
-                    purse.lock().give_back(&own);
+                if let Kind::StepStarted { .. } = &draft.kind {
+                    self.session.state.unreserve(&own);
                 }
             }
         }
         // What was about to join begins a turn of its own.
-        self.queue.give_back();
+        if self.agent.depth() == 0 {
+            self.session.state.give_back();
+        }
         self.stop(reply);
     }
 }

@@ -7,13 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::inbox::{FromTurn, Input, Reply};
 use super::retry::RetryTime;
-use crate::budget::Purse;
-use crate::context::Transcript;
 use crate::keep::Session;
 use crate::log::Draft;
-use crate::memory::Held;
 use crate::parts::Parts;
-use crate::queue::{Queue, Queued};
 use crate::recovered::OpenDecision;
 use crate::told::{OfSession, Told};
 use crate::turn::Turn;
@@ -21,15 +17,11 @@ use crate::turn::Turn;
 /// The end of a run, with what the session's mailbox needs back.
 pub(crate) struct FinishedRun {
     pub(crate) turn_id: TurnId,
-    pub(crate) turn: Turn,
-    pub(crate) transcript: Transcript,
     /// What was sent to the turn and not read.
     pub(crate) leftover: Vec<Input>,
     /// Whether it ended because it was stopped.
     pub(crate) was_stopped: bool,
     pub(crate) how: RunEnd,
-    /// What a child in the background has left.
-    pub(crate) result: Option<Queued>,
 }
 
 /// How a run ended.
@@ -61,16 +53,10 @@ pub(crate) struct Runner {
     pub(crate) parent: Option<MessageId>,
     /// The way to its session.
     pub(crate) mailbox: mpsc::Sender<FromTurn>,
-    /// The account of its tree, if that has a budget.
-    pub(crate) purse: Option<Purse>,
+    /// The turn with all that was noted, kept or not.
     pub(crate) turn: Turn,
     pub(crate) model: Model,
-    pub(crate) transcript: Transcript,
-    /// What a child's conversation takes of the budget for memory.
-    pub(crate) held: Option<Held>,
     pub(crate) inbox: mpsc::Receiver<Input>,
-    /// The messages that wait meanwhile; some of them are to join this turn.
-    pub(crate) queue: Queue,
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
     pub(crate) patience: RetryTime,
@@ -84,8 +70,6 @@ pub(crate) struct Runner {
     pub(crate) stop: Stop,
     /// Whether it is to be stopped once its children are over: nothing of it begins any more.
     pub(crate) is_stopping: bool,
-    /// What it has left, if it is a child in the background.
-    pub(crate) result: Option<Queued>,
     /// Whether what was to be kept last had no room.
     pub(crate) is_waiting: bool,
 }

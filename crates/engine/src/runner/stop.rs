@@ -40,16 +40,8 @@ impl Runner {
         for draft in self.pending.extract_if(.., is_unborn) {
             if draft.depth() == depth {
                 self.turn.take_back(&draft.kind);
-            } else if let (
-                Some(purse),
-                Kind::TurnStarted {
-                    limits,
-                    background: true,
-                    ..
-                },
-            ) = (&self.purse, &draft.kind)
-            {
-                purse.lock().take_back(&limits.budget);
+            } else if let (Kind::TurnStarted { .. }, Some(child)) = (&draft.kind, &draft.turn) {
+                self.session.state.take_back(child);
             }
         }
     }

@@ -23,7 +23,8 @@ impl Runner {
     /// Notes that text from outside may be in the session; before the text is (TL-10).
     pub(super) fn taint(&mut self) {
         let is_noted = self.pending.iter().any(|draft| is_taint(&draft.kind));
-        if self.session.taint.taint() && !is_noted {
+        self.session.taint.taint();
+        if !is_noted && !self.session.state.lock().is_tainted {
             self.note_by(Author::System, tainted());
         }
     }

@@ -14,8 +14,11 @@ impl Runner {
         let Some(window) = self.model.window else {
             return;
         };
-        let known = self.transcript.limit(&self.model.name);
-        if known.is_some_and(|known| known.named == Some(window.tokens)) {
+        let known = self.limit();
+        if known
+            .as_ref()
+            .is_some_and(|known| known.named == Some(window.tokens))
+        {
             return;
         }
         let per_mille = known.map_or(1000, |known| known.per_mille);
@@ -42,8 +45,12 @@ impl Runner {
         if usage.input == 0 {
             return;
         }
-        let cut = self.transcript.has_read(&model, usage.input);
-        match (self.transcript.limit(&model).cloned(), cut) {
+        let cut = {
+            let mut state = self.session.state.lock();
+            let transcript = state.transcript_mut(&self.turn_id);
+            transcript.has_read(&model, usage.input)
+        };
+        match (self.limit(), cut) {
             (Some(limit), _) => {
                 let asked = self.asked.take();
                 let ratio = asked.and_then(|asked| context::learned(&limit, asked, usage.input));
@@ -65,22 +72,22 @@ impl Runner {
         max_tokens: u32,
         numbers: ContextNumbers,
     ) -> Option<ContextLimit> {
-        let known = self.transcript.limit(&self.model.name);
+        let known = self.limit();
         let asked = self.prompt(max_tokens);
-        let limit = context::revealed(&self.model.name, &asked, numbers, known);
+        let limit = context::revealed(&self.model.name, &asked, numbers, known.as_ref());
         self.if_smaller(&asked, max_tokens, limit)
     }
 
     /// The limit to try once after a refusal that does not say why, if the prompt is longer than all
     /// that the model has taken.
     pub(super) fn guessed(&self, max_tokens: u32) -> Option<ContextLimit> {
-        let is_longest = self.transcript.is_longest(&self.model.name);
+        let is_longest = self.transcript().is_longest(&self.model.name);
         if self.turn.has_guessed() || !is_longest {
             return None;
         }
-        let known = self.transcript.limit(&self.model.name);
+        let known = self.limit();
         let asked = self.prompt(max_tokens);
-        let limit = context::guessed(&self.model.name, &asked, known);
+        let limit = context::guessed(&self.model.name, &asked, known.as_ref());
         self.if_smaller(&asked, max_tokens, limit)
     }
 
@@ -100,10 +107,10 @@ impl Runner {
 
     /// Takes back a limit that was guessed in vain.
     pub(super) fn withdraw_guess(&mut self) {
-        let known = self.transcript.limit(&self.model.name);
+        let known = self.limit();
         let guess = known.filter(|limit| limit.source == LimitSource::Guess);
         if self.turn.has_guessed()
-            && let Some(guess) = guess.cloned()
+            && let Some(guess) = guess
         {
             self.note_limit(ContextLimit {
                 source: LimitSource::Nothing,

@@ -42,7 +42,7 @@ impl Mailbox {
         }
         let id = message.id.clone();
         let kept = match self.check_appended(&mut message) {
-            Ok(()) => self.keep_appended(Arc::new(message)).await,
+            Ok(()) => self.keep_appended(message).await,
             Err(refused) => Err(refused),
         };
         if kept.is_err() {
@@ -86,11 +86,12 @@ impl Mailbox {
     fn check_appended(&self, message: &mut Message) -> Result<(), Error> {
         let missing = self.missing();
         let open = self.open.as_ref().ok_or(missing)?;
-        if !open.live.is_empty() || !open.session.queue.is_empty() {
+        if !open.live.is_empty() || open.state().next().is_some() {
             let why = locale::session::busy(&self.id);
             return Err(Error::new(Code::SessionBusy, why));
         }
-        let asked = open.transcript.open_calls();
+        let state = open.state();
+        let asked = state.transcript(None).open_calls();
         let named = |call: &CallId| {
             let call = asked.iter().find(|asked| asked.id == *call)?;
             Some(call.name.clone())
@@ -105,23 +106,21 @@ impl Mailbox {
         }
     }
 
-    async fn keep_appended(&mut self, message: Arc<Message>) -> Result<Accepted, Error> {
-        let max = self.parts.settings.max_history_messages;
+    async fn keep_appended(&self, message: Message) -> Result<Accepted, Error> {
         let missing = self.missing();
-        let open = self.open.as_mut().ok_or(missing)?;
-        let said = Kind::finished(Message::clone(&message));
+        let open = self.open.as_ref().ok_or(missing)?;
+        let said = Kind::finished(message.clone());
         let mut drafts = vec![Draft::new(None, Author::of(message.role), said)];
         if message.role == Role::Tool && !open.session.taint.is_tainted() {
             drafts.insert(0, Draft::new(None, Author::System, tainted()));
         }
         failpoint!("append.before");
-        open.keep(drafts, None).await.map_err(refusal)?;
+        open.session.keep(drafts, None).await.map_err(refusal)?;
         failpoint!("append.after");
         if message.role == Role::User {
             open.session.taint.hear(&message.text());
         }
-        open.transcript.append(message.clone(), max);
-        open.weigh();
+        let message = Arc::new(message);
         let agent = open.session.log.own().clone();
         Ok(Accepted::Appended { message, agent })
     }

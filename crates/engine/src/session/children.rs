@@ -1,23 +1,21 @@
 //! Turns below other turns: they begin, they are stopped with the turn that waits for them, and at
 //! their end that turn hears of it (SA-7).
 
-use std::sync::Arc;
-
 use samovar_core::{
-    Accepted, AgentPath, Author, Bounds, CallId, Code, Entry, Error, Kind, Message, MessageId,
-    Outcome, Situation, TurnId, failpoint, planted,
+    Accepted, AgentPath, Author, Bounds, Budget, CallId, Code, Entry, Error, Kind, Message,
+    MessageId, Situation, TurnId, failpoint, planted,
 };
 use samovar_locale as locale;
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::Mailbox;
 use super::turns::{Live, LiveState};
-use super::{Mailbox, OpenSession};
 use crate::delegation;
 use crate::log::Draft;
 use crate::parts::Parts;
-use crate::queue::Queued;
 use crate::runner::{Cancel, FromTurn, Input, Newborn, answer};
+use crate::state::ChildEnd;
 use crate::turn::Turn;
 
 /// What turns have sent and the session has not heard, at most: more than the children that may live
@@ -83,14 +81,14 @@ impl Mailbox {
             turn_id,
             agent,
             parent,
-            turn,
             model,
-            said,
             slot,
-            purse,
             told,
         } = newborn;
-        let is_awaited = !turn.place().is_background;
+        let is_awaited = match open.state().turn(&turn_id) {
+            Some(child) => child.parent.is_some(),
+            None => return,
+        };
         let is_stopped = !open.closing.is_empty()
             || is_awaited
                 && open
@@ -98,11 +96,9 @@ impl Mailbox {
                     .get(&parent)
                     .is_none_or(|parent| parent.is_stopping);
         let mut live = Live::new(agent, is_awaited.then_some(parent), LiveState::Left);
-        let max = self.parts.settings.max_history_messages;
-        live.transcript.begin_turn(said, max);
         live.slot = Some(slot);
-        (live.purse, live.told) = (purse, told);
-        self.spawn_runner(turn_id.clone(), live, turn, model, None);
+        live.told = told;
+        self.spawn_runner(turn_id.clone(), live, model, None);
         if is_stopped {
             self.stop_unasked(turn_id).await;
         }
@@ -143,7 +139,7 @@ impl Mailbox {
     }
 
     /// What follows from the end of a turn that is no more among those that live.
-    pub(super) async fn is_over(&mut self, turn_id: &TurnId, live: Live, turn: &Turn) {
+    pub(super) async fn is_over(&mut self, turn_id: &TurnId, live: Live) {
         for Cancel { reply, .. } in live.stopping {
             answer(reply, Ok(Accepted::Cancelled { stopped: true }));
         }
@@ -151,51 +147,59 @@ impl Mailbox {
         for orphan in orphans.unwrap_or_default() {
             self.stop_unasked(orphan).await;
         }
-        let (Some(end), Some(call)) = (turn.outcome(), &turn.place().parent_call) else {
-            return;
-        };
-        let last = delegation::last_said(live.transcript.messages());
-        let outcome = delegation::outcome(end, last);
         drop(live.slot);
-        if let Some(parent) = live.parent {
+        let open = self.open.as_ref();
+        let end = open.and_then(|open| open.state().end_of(turn_id).cloned());
+        if let Some(end) = end {
             failpoint!("child.end.after");
-            self.tell_parent(&parent, call.clone(), outcome).await;
+            self.tell_parent(end).await;
         }
     }
 
     /// Tells turns again what there was no room to keep.
     pub(super) async fn tell_due(&mut self) {
         let due = self.open.as_mut().map(|open| open.live.take_due());
-        for (turn, due) in due.unwrap_or_default() {
-            Box::pin(self.forward(&turn, due.into())).await;
+        for turn in due.unwrap_or_default() {
+            self.stop_unasked(turn).await;
         }
+        self.tell_ends().await;
     }
 
-    /// Tells turns of children that were over when the server stopped.
-    pub(super) async fn tell_ends(&mut self, ended: Vec<(TurnId, CallId, Outcome)>) {
+    /// Tells turns of children whose ends they have not heard of.
+    pub(super) async fn tell_ends(&mut self) {
         planted!("child-end-forgotten", {
             return;
         });
-        for (parent, call, outcome) in ended {
-            self.tell_parent(&parent, call, outcome).await;
+        let open = self.open.as_ref();
+        let ended: Option<Vec<_>> = open.map(|open| open.state().ended().cloned().collect());
+        for end in ended.unwrap_or_default() {
+            self.tell_parent(end).await;
         }
     }
 
     /// Closes the call that a child has answered; a parent that is to be stopped is stopped after the
     /// last of its children instead.
-    async fn tell_parent(&mut self, parent: &TurnId, call: CallId, outcome: Outcome) {
-        let Some(open) = &mut self.open else { return };
+    async fn tell_parent(&mut self, end: ChildEnd) {
+        let ChildEnd {
+            parent,
+            call,
+            outcome,
+            ..
+        } = end;
+        let (parent, Some(open)) = (&parent, &self.open) else {
+            return;
+        };
         let has_children = !open.live.children(parent).is_empty();
-        let Some(live) = open.live.get_mut(parent) else {
+        let Some(live) = open.live.get(parent) else {
             return;
         };
         if !live.is_stopping {
             planted!("child-answer-swapped", {
-                let other = match &live.state {
-                    LiveState::Parked(turn) => {
-                        let mut open = turn.delegated_calls();
-                        open.find(|open| open.id != call)
-                            .map(|open| open.id.clone())
+                let other = match (&live.state, open.state().turn(parent)) {
+                    (LiveState::Parked, Some(parent)) => {
+                        let mut calls = parent.turn.delegated_calls();
+                        let other = calls.find(|other| other.id != call);
+                        other.map(|other| other.id.clone())
                     }
                     _ => None,
                 };
@@ -217,27 +221,16 @@ impl Mailbox {
     }
 }
 
-impl OpenSession {
-    /// Lets what a child in the background has left wait for its turn.
-    pub(super) fn queue_result(&mut self, result: Option<Queued>) {
-        if let Some(queued) = result {
-            self.session.queue.push(queued);
-            self.weigh();
-        }
-    }
-}
-
 impl Parts {
-    /// The message that a child in the background leaves at its end, with the turn that it begins;
-    /// `pending` is what shares the commit with it.
+    /// The message that a child in the background leaves at its end, which begins a turn with what is
+    /// left of its budget.
     pub(crate) fn result_of(
         &self,
         turn_id: &TurnId,
         agent: &AgentPath,
-        turn: &Turn,
-        last: Option<&Message>,
-        pending: &[Draft],
-    ) -> Option<(Queued, Draft)> {
+        (turn, last): (&Turn, Option<&Message>),
+        left: Option<Budget>,
+    ) -> Option<Draft> {
         let end = turn.outcome().filter(|_| turn.place().is_background)?;
         planted!("background-result-lost", {
             return None;
@@ -253,18 +246,14 @@ impl Parts {
         let text = format!("The background task {name:?} is over: {said}");
         let id = MessageId::fresh(self.ids.as_ref());
         let message = Message::of_background(id, text, about, self.clock.now());
-        let queued = Queued {
-            turn: TurnId::fresh(self.ids.as_ref()),
-            message: Arc::new(message),
+        let kind = Kind::MessageFinished {
+            message,
             // What bound the child binds the turn that reads its words.
             bounds: Bounds {
                 approval: turn.bounds().approval,
                 no_input: turn.bounds().no_input,
                 spawned: turn.bounds().spawned,
-                budget: self
-                    .purses
-                    .left_after(turn_id, self.clock.now(), pending)
-                    .unwrap_or_default(),
+                budget: left.unwrap_or_default(),
                 ..Bounds::default()
             },
             entry: Entry::Own,
@@ -278,13 +267,7 @@ impl Parts {
                 .shared()
             }),
         };
-        let kind = Kind::MessageFinished {
-            message: Message::clone(&queued.message),
-            bounds: queued.bounds,
-            entry: queued.entry,
-            situation: queued.situation.clone(),
-        };
-        let draft = Draft::new(Some(queued.turn.clone()), Author::System, kind);
-        Some((queued, draft))
+        let own = TurnId::fresh(self.ids.as_ref());
+        Some(Draft::new(Some(own), Author::System, kind))
     }
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use samovar_core::history::{MessageRow, Speakers};
 use samovar_core::{
-    Accepted, AgentPath, Author, Beginner, Code, ContextLimit, Error, Kind, Message, MessageId,
-    SessionChange, SessionCopy, failpoint,
+    Accepted, AgentPath, Author, Beginner, Code, Error, Kind, MessageId, SessionChange,
+    SessionCopy, failpoint,
 };
 use samovar_locale as locale;
 use serde_json::json;
 
 use super::Mailbox;
-use crate::context::{self, Transcript};
 use crate::log::Draft;
 use crate::parts::refusal;
 use crate::projection;
@@ -99,18 +98,13 @@ impl Mailbox {
         }
         let SessionCopy { session, messages } = copy;
         let own = AgentPath::root(&session.agent);
-        let max = self.parts.settings.max_history_messages;
-        let shown = messages.iter().filter(|row| row.agent.depth() == 0);
-        let shown: Vec<_> = shown.map(|row| &row.message).collect();
-        let transcript = ending(&shown, session.context.clone(), max);
-        let (model, route) = (session.model, session.route);
         let opened = Kind::SessionOpened {
-            model: model.clone(),
-            route: route.clone(),
+            model: session.model,
+            route: session.route,
             metadata: session.metadata,
-            system_prompt: session.system_prompt.clone(),
+            system_prompt: session.system_prompt,
             approval: session.approval,
-            begun_by: Some(by.clone()),
+            begun_by: Some(by),
         };
         let named = SessionChange {
             title: session.title,
@@ -138,29 +132,12 @@ impl Mailbox {
         failpoint!("copy.after");
         let row = projection::overlay_session(None, &id, &kept);
         drop(kept);
-        open.model = route.unwrap_or(model);
-        open.system_prompt = session.system_prompt;
-        open.approval = session.approval;
-        open.begun_by = Some(by);
-        open.transcript = transcript;
         let session = &open.session;
         let tools = session.parts.toolbox.shelf();
-        session.taint.recall(&open.transcript, true, &tools);
-        open.weigh();
+        session
+            .taint
+            .recall(open.state().transcript(None), true, &tools);
         let opened = row.map_or(Accepted::Opened, |row| Accepted::Copied(Box::new(row)));
         Ok(opened)
     }
-}
-
-/// What a model is shown of a whole conversation.
-fn ending(all: &[&Arc<Message>], limit: Option<ContextLimit>, max: usize) -> Transcript {
-    let start = context::start(all.len(), max);
-    // The window names the input of the turn that it cuts.
-    let mut earlier = all[..all.len().min(start + 1)].iter();
-    let from = earlier.rposition(|message| message.is_input());
-    let from = from.unwrap_or_default();
-    let known = all[from..]
-        .iter()
-        .map(|message| Arc::new(Message::clone(message)));
-    Transcript::beginning_with(from, known.collect(), limit, max)
 }

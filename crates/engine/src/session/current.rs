@@ -2,25 +2,20 @@
 //! session's deletion.
 
 use samovar_core::error::FaultCode;
-use samovar_core::{
-    Accepted, Author, Broken, Code, Error, FinishReason, Kind, Seq, TurnId, planted,
-};
+use samovar_core::{Accepted, Author, Broken, Code, Error, FinishReason, Kind, TurnId, planted};
 use samovar_locale as locale;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::{Id, JoinError};
 
 use super::load::fault_message;
-use super::turns::{Due, LiveState};
+use super::turns::{Live, LiveState};
 use super::{KEPT_INPUTS, Mailbox};
-use crate::context::Transcript;
-use crate::delegation;
 use crate::log::Draft;
 use crate::parts::refusal;
-use crate::projector::read_all;
-use crate::queue::Removal;
 use crate::runner::{
     Cancel, CancelTarget, FinishedRun, Input, Reply, RunEnd, answer, refuse_call, refuse_decision,
 };
+use crate::state::Removal;
 use crate::turn::Turn;
 
 impl Mailbox {
@@ -47,12 +42,12 @@ impl Mailbox {
                     return Box::pin(self.forward_late(turn_id, input)).await;
                 }
                 Err(TrySendError::Full(input)) => {
-                    live.due.extend(Due::of(&input));
+                    live.is_stop_due |= is_unasked_stop(&input);
                     let busy = Error::new(Code::Busy, locale::turn::busy());
                     (input, busy)
                 }
             },
-            LiveState::Parked(_) | LiveState::Cut(..) => {
+            LiveState::Parked | LiveState::Cut(..) => {
                 let input = match input {
                     Input::Cancel(cancel) if !cancel.is_last => {
                         return self.stop_children_first(turn_id.clone(), cancel).await;
@@ -130,7 +125,7 @@ impl Mailbox {
             planted!("cancelled-turn-continues", {
                 return answer(reply, Ok(Accepted::Cancelled { stopped: true }));
             });
-            let next = open.session.queue.next();
+            let next = open.state().next().map(|said| said.turn.clone());
             let target = turn.map_or(CancelTarget::Running { next }, |_| CancelTarget::This);
             let is_last = false;
             let cancel = Cancel {
@@ -140,25 +135,23 @@ impl Mailbox {
             };
             return self.forward(&live, Input::Cancel(cancel)).await;
         }
+        let nothing = Accepted::Cancelled { stopped: false };
+        let Some(turn) = turn else {
+            return answer(reply, Ok(nothing));
+        };
         // Taken out, it can neither begin nor join the turn that runs.
-        let taken = turn.map_or(Removal::Nothing, |turn| open.session.queue.take(&turn));
-        let (at, queued) = match taken {
-            Removal::Out(at, queued) => (at, queued),
+        let state = open.session.state.clone();
+        match state.take_out(&turn) {
+            Removal::Out => {}
             Removal::Joining => {
                 return answer(reply, Err(Error::new(Code::Busy, locale::turn::joining())));
             }
-            Removal::Nothing => {
-                return answer(reply, Ok(Accepted::Cancelled { stopped: false }));
-            }
-        };
-        let ended = self
-            .end_unstarted(&queued.turn, FinishReason::Cancelled, None)
-            .await;
-        // It waits on until its end is kept, or it would be lost until the next start.
-        if ended.is_err()
-            && let Some(open) = &mut self.open
-        {
-            open.session.queue.put_back(at, queued);
+            Removal::Nothing => return answer(reply, Ok(nothing)),
+        }
+        let ended = self.end_unstarted(&turn, FinishReason::Cancelled, None);
+        let ended = ended.await;
+        if ended.is_err() {
+            state.put_back();
         }
         let stopped = ended.map(|()| Accepted::Cancelled { stopped: true });
         answer(reply, stopped.map_err(refusal));
@@ -167,7 +160,7 @@ impl Mailbox {
     /// Whether a message waits that is to end the turn which has begun.
     pub(super) fn is_interrupted(&self) -> bool {
         let open = self.open.as_ref();
-        open.is_some_and(|open| open.live.root().is_some() && open.session.queue.interrupts())
+        open.is_some_and(|open| open.live.root().is_some() && open.state().interrupts())
     }
 
     /// Cancels the session's own turn without a caller waiting: for an interrupting message. A turn
@@ -204,42 +197,28 @@ impl Mailbox {
                 return;
             }
         };
-        self.take_back_steering();
-        let Some(open) = &mut self.open else { return };
         let FinishedRun {
             turn_id,
-            turn,
-            transcript,
             leftover,
             was_stopped,
             how,
-            result,
         } = *ended;
+        self.take_back_steering(&turn_id);
+        let Some(open) = &mut self.open else { return };
         let Some(live) = open.live.get_mut(&turn_id) else {
             return;
         };
-        if live.is_root() {
-            open.transcript = transcript;
-            open.transcript
-                .forget_limit(std::mem::take(&mut open.model_at));
-        } else {
-            live.transcript = transcript;
-        }
         let mut over = None;
         match how {
-            RunEnd::Finished => {
-                open.queue_result(result);
-                over = open.live.take(&turn_id).map(|live| (live, turn));
-            }
-            RunEnd::Parked => live.state = LiveState::Parked(Box::new(turn)),
+            RunEnd::Finished => over = open.live.take(&turn_id),
+            RunEnd::Parked => live.state = LiveState::Parked,
             RunEnd::Left => live.state = LiveState::Left,
             RunEnd::Broken(_) => live.state = LiveState::Stuck(FaultCode::StoreFailed),
         }
-        open.weigh();
         // Only now: what it sent may lead back to it.
         self.hear_all().await;
-        if let Some((live, turn)) = over {
-            self.is_over(&turn_id, live, &turn).await;
+        if let Some(live) = over {
+            self.is_over(&turn_id, live).await;
         }
         let for_the_next = self.pass_on_late(&turn_id, leftover).await;
         self.unstick().await;
@@ -277,16 +256,12 @@ impl Mailbox {
 
     /// A turn's task panicked: its end is made from what the log has of it.
     async fn broke_off(&mut self, turn: &TurnId) {
-        self.take_back_steering();
+        self.take_back_steering(turn);
         let Some(open) = &mut self.open else { return };
         let Some(live) = open.live.get_mut(turn) else {
             return;
         };
         live.state = LiveState::Stuck(FaultCode::Internal);
-        if live.is_root() {
-            // Before anything may start that shows it to a model.
-            self.restore_transcript().await;
-        }
         self.hear_all().await;
         self.unstick().await;
     }
@@ -300,9 +275,11 @@ impl Mailbox {
     }
 
     /// What a turn had taken and could not keep waits again.
-    fn take_back_steering(&self) {
-        if let Some(open) = &self.open {
-            open.session.queue.give_back();
+    fn take_back_steering(&self, turn: &TurnId) {
+        if let Some(open) = &self.open
+            && open.live.get(turn).is_some_and(Live::is_root)
+        {
+            open.session.state.give_back();
         }
     }
 
@@ -334,67 +311,46 @@ impl Mailbox {
             let Some(turn_id) = open.live.find(is_stuck).cloned() else {
                 return true;
             };
-            let turn = match self.end_from_log(&turn_id).await {
-                Ok(turn) => turn,
-                Err(broken) => {
-                    tracing::error!(session = %self.id, %broken, "a turn's end cannot be kept yet");
-                    return false;
-                }
-            };
+            if let Err(broken) = self.end_stuck(&turn_id).await {
+                tracing::error!(session = %self.id, %broken, "a turn's end cannot be kept yet");
+                return false;
+            }
             let live = self.open.as_mut().and_then(|open| open.live.take(&turn_id));
             if let Some(live) = live {
-                Box::pin(self.is_over(&turn_id, live, &turn)).await;
+                Box::pin(self.is_over(&turn_id, live)).await;
             }
             Box::pin(self.go_on()).await;
         }
         true
     }
 
-    /// Keeps the end of a turn whose task is gone; the turn as it is then.
-    async fn end_from_log(&mut self, turn_id: &TurnId) -> Result<Turn, Broken> {
-        let mut turn = Turn::new();
+    /// Keeps the end of a turn whose task is gone, unless the log has it.
+    async fn end_stuck(&self, turn_id: &TurnId) -> Result<(), Broken> {
         let Some(open) = &self.open else {
-            return Ok(turn);
+            return Ok(());
         };
         let live = open.live.get(turn_id);
-        let Some((agent, LiveState::Stuck(code))) =
-            live.map(|live| (live.agent.clone(), &live.state))
+        let Some((agent, LiveState::Stuck(code))) = live.map(|live| (&live.agent, &live.state))
         else {
-            return Ok(turn);
+            return Ok(());
         };
-        let (code, Some(first)) = (*code, open.session.log.first_of(turn_id)) else {
-            return Ok(turn);
+        let is_open = open.state().is_open(turn_id);
+        let known = open.state().turn(turn_id).cloned();
+        if !is_open {
+            return Ok(());
+        }
+        let (mut turn, last) = match &known {
+            Some(known) => (known.turn.clone(), known.last_said()),
+            // It could not be begun.
+            None => (Turn::new(), None),
         };
-        let events = read_all(
-            &open.session.log,
-            Seq(first.0 - 1),
-            open.session.log.published(),
-        )
-        .await?;
-        let of_turn = || {
-            events
-                .iter()
-                .filter(|event| event.turn.as_ref() == Some(turn_id))
-        };
-        of_turn().for_each(|event| turn.apply(&event.kind));
-        let kinds = turn.failed(code, fault_message(code));
+        let kinds = turn.failed(*code, fault_message(*code));
         for kind in &kinds {
             turn.apply(kind);
         }
-        // A task that panicked took its conversation along.
-        let said = Transcript::of_turn(of_turn(), self.parts.settings.max_history_messages);
-        let last = delegation::last_said(said.messages());
-        let result = self.parts.result_of(turn_id, &agent, &turn, last, &[]);
+        let result = self.result_of(turn_id, agent, (&turn, last));
         let facts = kinds.into_iter().map(|kind| (Author::System, kind));
-        self.record_by(turn_id, &agent, facts, result).await?;
-        let live = self
-            .open
-            .as_mut()
-            .and_then(|open| open.live.get_mut(turn_id));
-        if let Some(live) = live.filter(|live| !live.is_root()) {
-            live.transcript = said;
-        }
-        Ok(turn)
+        self.record(turn_id, agent, facts, result).await
     }
 
     /// Stops the turn, then deletes the session. The deletion is an event, so that a crash in
@@ -453,7 +409,7 @@ impl Mailbox {
                 let changes = self.parts.toolbox.changes();
                 changes.forget_session(&self.id).await;
                 let draft = Draft::new(None, Author::User, Kind::SessionClosed);
-                open.keep(vec![draft], None).await
+                open.session.keep(vec![draft], None).await
             }
             Err(broken) => Err(broken),
         };
@@ -512,4 +468,9 @@ fn refuse_input(input: Input, error: &Error) {
         // The end of a child is in the log.
         Input::Settle(_, _, None) => {}
     }
+}
+
+/// Whether an input stops a turn and no client waits for that.
+pub(super) fn is_unasked_stop(input: &Input) -> bool {
+    matches!(input, Input::Cancel(cancel) if cancel.reply.is_closed())
 }

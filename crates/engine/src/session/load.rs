@@ -7,39 +7,27 @@ use std::time::Duration;
 use samovar_core::error::FaultCode;
 use samovar_core::history::{MessageQuery, MessageRow, SessionRow, Speakers};
 use samovar_core::journal::{Batch, LogEntry, LogNo};
-use samovar_core::{AgentPath, Broken, CallId, Event, Kind, Outcome, Seq, SessionId, TurnId};
+use samovar_core::{AgentPath, Broken, Event, Kind, Seq, SessionId, TurnId};
 use samovar_locale as locale;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::children::FromTurns;
-use super::fold::Fold;
 use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
-use crate::budget;
 use crate::context::{self, Transcript};
 use crate::keep::Session;
-use crate::log::{Keeping, Log, LogStart, MASTER};
+use crate::log::{Keeping, Log, LogStart, MASTER, note_turn};
 use crate::parts::Parts;
 use crate::projection;
-use crate::projector::{read_all, read_kept};
-use crate::toolbox::CurrentTools;
-use crate::turn::Turn;
+use crate::projector::read_kept;
+use crate::state::{Action, State};
 
 /// How long a session waits that a new history does not know yet.
 const REOPENING: Duration = Duration::from_secs(30);
 
 /// Messages that are read besides the window's, so that one read mostly finds where it begins.
 const PAGE_MARGIN: usize = 16;
-
-/// What is to be decided about when a session comes into memory.
-#[derive(Default)]
-struct Recalled {
-    /// Turns that were running when the server stopped.
-    interrupted: Vec<(TurnId, Live, Turn)>,
-    /// Turns whose child is over and which have not heard of that.
-    ended: Vec<(TurnId, CallId, Outcome)>,
-}
 
 /// What the stores have of a session.
 struct Stored {
@@ -84,57 +72,16 @@ impl Mailbox {
         if found.row.is_none() && found.entry.is_none() {
             return Ok(mailbox);
         }
-        let Recalled { interrupted, ended } = mailbox.take_in(found).await?;
+        let cut = mailbox.take_in(found).await?;
         if !mailbox.parts.settings.recovery.runs_turns() {
-            mailbox.leave(interrupted);
+            // They are left to a run that does.
             return Ok(mailbox);
         }
-        mailbox.found_all_cut(interrupted).await?;
-        mailbox.tell_ends(ended).await;
+        mailbox.found_all_cut(cut).await?;
+        mailbox.tell_ends().await;
         // A message may have been accepted that was to end the turn, when the server stopped.
         mailbox.go_on().await;
         Ok(mailbox)
-    }
-
-    /// Leaves a turn that was running to whoever runs turns.
-    fn leave(&mut self, interrupted: Vec<(TurnId, Live, Turn)>) {
-        let Some(open) = &mut self.open else { return };
-        for (turn_id, live, _) in interrupted {
-            open.live.put(turn_id, live);
-        }
-    }
-
-    /// Reads the conversation again, after it was lost with a task that panicked.
-    pub(super) async fn restore_transcript(&mut self) {
-        if self.parts.keeping == Keeping::Memory {
-            return self.rebuild_transcript().await;
-        }
-        self.parts
-            .projector
-            .has_all_of(&self.id, self.parts.settings.read_wait)
-            .await;
-        let Some(open) = &self.open else { return };
-        let current = open.live.root().cloned();
-        let from = self.parts.projector.position(open.session.log.number());
-        let newer = read_all(
-            &open.session.log,
-            from.unwrap_or_default(),
-            open.session.log.published(),
-        )
-        .await;
-        let read = match newer {
-            Ok(newer) => self.transcript(&newer, current.as_ref()).await,
-            Err(broken) => Err(broken),
-        };
-        match read {
-            Ok(transcript) => {
-                if let Some(open) = &mut self.open {
-                    open.transcript = transcript;
-                    open.weigh();
-                }
-            }
-            Err(broken) => tracing::error!(session = %self.id, %broken, "a conversation is lost"),
-        }
     }
 
     /// A log for a session that is about to begin.
@@ -161,26 +108,16 @@ impl Mailbox {
         Log::new(start, self.parts.journal.clone(), self.parts.clock.clone())
     }
 
-    /// Builds the session's state; gives what is to be decided about.
-    async fn take_in(&mut self, found: Stored) -> Result<Recalled, Broken> {
+    /// Takes the session in; gives the turns that were running when the server stopped.
+    async fn take_in(&mut self, found: Stored) -> Result<Vec<TurnId>, Broken> {
         let number = found.entry.as_ref().map(|entry| entry.log);
         let is_unprojected = found.entry.as_ref().is_some_and(|entry| entry.unprojected);
-        let is_deleted = found.entry.as_ref().is_some_and(|entry| entry.deleted);
-        let fold = Fold::of(&found.events);
-        let max = self.parts.settings.max_history_messages;
-        let mut recalled = Recalled {
-            ended: fold.ended_children(&found.events, max),
-            ..Recalled::default()
-        };
-        let parents = fold.parents();
-        let row = projection::overlay_session(found.row.clone(), &self.id, &found.events);
-        let row = row.filter(|_| !is_deleted);
+        let row = found.newest(&self.id);
         let own = row.as_ref().map_or(MASTER, |row| row.agent.as_str());
-        let purses = budget::replay(&found.events);
         let log = self.log(
             AgentPath::root(own),
             number.unwrap_or_else(|| self.parts.journal.new_log()),
-            fold.open,
+            open_turns(&found.events),
         );
         // A log of a session that was created again begins behind the one that was deleted.
         let first = found.events.first().map(|event| Seq(event.seq.0 - 1));
@@ -191,47 +128,79 @@ impl Mailbox {
         }
         let Some(row) = row else {
             self.parts.projector.forget(log.number());
-            return Ok(Recalled::default());
+            return Ok(Vec::new());
         };
-        let session = Session::new(self.parts.clone(), log);
-        let model = row.route.unwrap_or(row.model);
-        let mut open = OpenSession::new(session, model, row.system_prompt);
-        (open.approval, open.begun_by) = (row.approval, row.begun_by);
-        let tools = self.parts.toolbox.shelf();
-        for (turn_id, agent, turn) in fold.turns {
-            let waits = !fold.started.contains(&turn_id);
-            if let Some(said) = fold.said.get(&turn_id).filter(|_| waits) {
-                open.session.queue.push(said.queued(turn_id));
-                continue;
-            }
-            let parent = parents.get(&turn_id).cloned();
-            let mut live = Live::new(agent, parent, LiveState::Left);
-            live.purse = purses.get(&turn_id).cloned();
-            if let Some(purse) = &live.purse {
-                self.parts.purses.join(&turn_id, purse);
-            }
-            if !live.is_root() {
-                live.is_child_of(&open.session, found.conversation_of(&turn_id, max), &tools);
-            }
-            if turn.is_parked() {
-                let open_calls = &self.parts.open_calls;
-                open_calls.note(&self.id, &turn_id, &live.agent, &turn);
-                live.state = LiveState::Parked(Box::new(turn));
-                open.live.put(turn_id, live);
-            } else {
-                recalled.interrupted.push((turn_id, live, turn));
+        let state = self.state_of(&found, row).await?;
+        let mut open = OpenSession::new(Session::new(self.parts.clone(), log, state));
+        let cut = self.begun_in(&mut open);
+        open.session.weigh();
+        self.open = Some(open);
+        Ok(cut)
+    }
+
+    /// The state of a session, of what the stores have of it.
+    async fn state_of(&self, found: &Stored, row: SessionRow) -> Result<State, Broken> {
+        let mut state = State::loaded(row, self.parts.settings.max_history_messages);
+        for event in &found.events {
+            state.apply(event);
+        }
+        let transcript = self.transcript(&found.newer(), state.root()).await?;
+        state.read(transcript, found.head());
+        Ok(state)
+    }
+
+    /// How the session's state differs from what a restart would make of the stores; `None` where it
+    /// does not. Asked until nothing is kept meanwhile.
+    pub(super) async fn difference(&self) -> Result<Option<String>, Broken> {
+        let Some(open) = &self.open else {
+            return Ok(None);
+        };
+        loop {
+            let live = open.state().clone();
+            let found = Stored::read(&self.parts, &self.id).await?;
+            let row = found.newest(&self.id);
+            let Some(row) = row else {
+                return Ok(Some("the stores do not have it".to_owned()));
+            };
+            let loaded = self.state_of(&found, row).await?;
+            if *open.state() == live {
+                return Ok(loaded.difference(live));
             }
         }
-        open.recent.recall_all(fold.said, &fold.joined);
-        let mut cut = recalled.interrupted.iter();
-        let cut = cut.find(|(_, live, _)| live.is_root());
-        let current = open.live.root().or(cut.map(|(turn_id, ..)| turn_id));
-        open.transcript = self.transcript(&found.newer(), current).await?;
-        open.session.taint.keep(row.tainted);
-        open.session.taint.recall(&open.transcript, true, &tools);
-        open.weigh();
-        self.open = Some(open);
-        Ok(recalled)
+    }
+
+    /// Takes in what else there is to know about the turns that had begun; those that were running.
+    fn begun_in(&self, open: &mut OpenSession) -> Vec<TurnId> {
+        let tools = self.parts.toolbox.shelf();
+        let mut state = open.session.state.lock();
+        state.miss_children();
+        let cut = state
+            .actions()
+            .into_iter()
+            .filter_map(|action| match action {
+                Action::TakeUp(turn) => Some(turn),
+                Action::Begin(_) | Action::Run(..) | Action::Close(_) => None,
+            });
+        let cut: Vec<_> = cut.collect();
+        state.takes_up();
+        let taint = &open.session.taint;
+        taint.keep(state.is_tainted);
+        taint.recall(state.transcript(None), true, &tools);
+        for (turn_id, known) in state.begun() {
+            let parent = known.parent.clone();
+            let mut live = Live::new(known.agent.clone(), parent.clone(), LiveState::Left);
+            if !live.is_root() {
+                taint.recall(state.transcript(Some(turn_id)), false, &tools);
+                live.slot = Some(open.session.slots.take(parent).0);
+            }
+            let open_calls = &self.parts.open_calls;
+            open_calls.note(&self.id, turn_id, &known.agent, &known.turn);
+            if !cut.contains(turn_id) {
+                live.state = LiveState::Parked;
+            }
+            open.live.put(turn_id.clone(), live);
+        }
+        cut
     }
 
     /// The conversation that the session's model is shown next, or that a turn which has begun was
@@ -336,13 +305,13 @@ fn window_start(
     })
 }
 
-impl Live {
-    /// Takes its conversation and its place in the session again.
-    fn is_child_of(&mut self, session: &Session, said: Transcript, tools: &CurrentTools) {
-        session.taint.recall(&said, false, tools);
-        self.transcript = said;
-        self.slot = Some(session.slots.take(self.parent.clone()).0);
+/// The turns that are accepted and not over, each with the position of its first event.
+fn open_turns(events: &[Arc<Event>]) -> Vec<(Seq, TurnId)> {
+    let mut open = Vec::new();
+    for event in events {
+        note_turn(&mut open, event);
     }
+    open
 }
 
 impl Stored {
@@ -387,7 +356,7 @@ impl Stored {
             return Ok(());
         };
         let (mut over, mut open_from) = (HashSet::new(), None);
-        for (seq, turn) in Fold::of(&self.events).open {
+        for (seq, turn) in open_turns(&self.events) {
             if parts.history.is_over(id, &turn).await? {
                 over.insert(turn);
             } else {
@@ -412,10 +381,11 @@ impl Stored {
         Ok(())
     }
 
-    /// What the model of a child was shown.
-    fn conversation_of(&self, turn: &TurnId, max: usize) -> Transcript {
-        let of_turn = |event: &&Arc<Event>| event.turn.as_ref() == Some(turn);
-        Transcript::of_turn(self.events.iter().filter(of_turn), max)
+    /// The session as it is with all that the history lacks; `None` of one that is deleted.
+    fn newest(&self, id: &SessionId) -> Option<SessionRow> {
+        let is_deleted = self.entry.as_ref().is_some_and(|entry| entry.deleted);
+        let row = self.row.clone().filter(|_| !is_deleted);
+        projection::overlay_session(row, id, &self.events).filter(|_| !is_deleted)
     }
 
     fn projected(&self) -> Seq {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use samovar_core::command::{Change, Opening, Post, Text};
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Action, Agent, AgentName, AgentPath, Author, Beginner, Bounds, Code, Delivery, Entry, Error,
-    Event, Image, Kind, Message, MessageId, Model, Part, Role, Sender, Situation,
+    Action, Agent, AgentName, AgentPath, Author, Beginner, Bounds, Code, Delivery, Error, Event,
+    Image, Kind, Message, MessageId, Model, Part, Role, Sender, Situation,
 };
 use samovar_locale as locale;
 use serde_json::json;
@@ -16,23 +16,11 @@ use crate::keep::Session;
 use crate::log::{Draft, MASTER};
 use crate::parts::{Parts, refusal};
 use crate::posted::Filling;
-use crate::queue::Queued;
+use crate::state::State;
 use crate::told::Told;
 use crate::turn::{Place, Turn};
 
 impl Mailbox {
-    /// Has a message wait for its turn, which may end the one that runs.
-    pub(super) async fn enqueue(&mut self, queued: Queued) {
-        let entry = queued.entry;
-        if let Some(open) = &mut self.open {
-            open.session.queue.push(queued);
-            open.weigh();
-        }
-        if entry == Entry::Interrupts {
-            self.interrupt().await;
-        }
-    }
-
     /// Refuses what only the owner may ask for: a level that is wider than the session's, and an
     /// environment, which says what commands may read.
     pub(super) fn check_level(&self, action: &Action, by: &Sender) -> Result<(), Error> {
@@ -51,7 +39,8 @@ impl Mailbox {
             Action::Post(Post { bounds, .. }) => bounds.approval,
             _ => None,
         };
-        let of_session = self.open.as_ref().and_then(|open| open.approval);
+        let open = self.open.as_ref();
+        let of_session = open.and_then(|open| open.state().approval);
         let level = of_session.unwrap_or(self.parts.settings.approval);
         match asked {
             Some(asked) if asked < level && !by.may_widen() => {
@@ -90,20 +79,16 @@ impl Mailbox {
         let found = self.parts.models.resolve(&model).ok();
         let route = found.and_then(|found| found.route_beside(&model));
         let opened = Kind::SessionOpened {
-            model: model.clone(),
-            route: route.clone(),
+            model,
+            route,
             metadata,
-            system_prompt: system_prompt.clone(),
+            system_prompt,
             approval,
-            begun_by: Some(by.clone()),
+            begun_by: Some(by),
         };
         let draft = Draft::new(None, Author::User, opened);
-        let (open, _) = self.begin(AgentPath::root(own), vec![draft]).await?;
-        open.model = route.unwrap_or(model);
-        open.system_prompt = system_prompt;
-        open.approval = approval;
-        open.begun_by = Some(by);
-        Ok(())
+        let begun = self.begin(AgentPath::root(own), vec![draft]);
+        begun.await.map(drop)
     }
 
     /// Keeps the first facts of a session with one commit.
@@ -114,13 +99,13 @@ impl Mailbox {
     ) -> Result<(&mut OpenSession, Vec<Arc<Event>>), Error> {
         let log = self.new_log(own);
         self.parts.projector.begin(&log, self.last_head);
-        let session = Session::new(self.parts.clone(), log);
+        let state = State::new(self.parts.settings.max_history_messages);
+        let session = Session::new(self.parts.clone(), log, state);
         let kept = session.keep(drafts, None).await.map_err(|broken| {
             self.parts.projector.forget(session.log.number());
             refusal(broken)
         })?;
-        let open = OpenSession::new(session, String::new(), None);
-        Ok((self.open.insert(open), kept))
+        Ok((self.open.insert(OpenSession::new(session)), kept))
     }
 }
 
@@ -158,7 +143,8 @@ impl Parts {
     ) -> Result<(Model, Arc<Agent>), (FaultCode, Error)> {
         let agent = self.own_agent(open.session.log.own().name());
         let agent = agent.map_err(|error| (FaultCode::UnusableAgent, error))?;
-        let model = self.models.find(&open.model).await;
+        let name = open.state().model.clone();
+        let model = self.models.find(&name).await;
         let priced = model.and_then(|model| {
             self.check_price(&model, bounds)?;
             Ok(model)
@@ -167,8 +153,8 @@ impl Parts {
         Ok((model, agent))
     }
 
-    /// The first facts of a turn of the session's own agent, and the turn that knows them: they share
-    /// the commit of whatever started it (DU-4).
+    /// The first facts of a turn of the session's own agent, which share the commit of whatever started
+    /// it (DU-4), and what its agent is told.
     pub(super) async fn begin(
         &self,
         open: &OpenSession,
@@ -176,7 +162,7 @@ impl Parts {
         asked: Bounds,
         situation: Option<Arc<Situation>>,
         message: &Message,
-    ) -> (Vec<Kind>, Turn, Told) {
+    ) -> (Vec<Kind>, Told) {
         let bounds = Bounds {
             approval: asked.approval.map(|level| agent.within_ceiling(level)),
             ..asked
@@ -193,9 +179,9 @@ impl Parts {
             situation,
             ..Place::default()
         };
-        let (mut kinds, mut turn) = self.begin_as(model, bounds, approval, place, None);
-        self.mark(&told_as, &told, &mut kinds, &mut turn);
-        (kinds, turn, told)
+        let (mut kinds, turn) = self.begin_as(model, bounds, approval, place, false);
+        self.mark(&told_as, &told, &mut kinds, &turn);
+        (kinds, told)
     }
 
     /// The model with which a turn continues: its own, with which a fallback that is lost can be

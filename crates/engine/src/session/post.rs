@@ -1,31 +1,28 @@
 //! A message and its turn: kept with one commit, then begun; and the parked turn that is woken.
 
-use std::sync::Arc;
-
 use samovar_core::command::Post;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
 use samovar_core::provider::ModelKind;
 use samovar_core::{
-    Accepted, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason, Kind, Limits,
-    Message, Model, Reminders, Role, SessionChange, TurnId,
+    Accepted, AgentPath, Approval, Author, Bounds, Code, Delivery, Entry, Error, FinishReason,
+    Kind, Limits, Message, Model, Reminders, Role, SessionChange, TurnId,
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
 
-use super::resent::{Content, posted};
-use super::turns::{ContinueWhen, Due, Live, LiveState};
+use super::current::is_unasked_stop;
+use super::resent::posted;
+use super::turns::{ContinueWhen, Live, LiveState};
 use super::unremembered::{TakenBack, Unremembered};
 use super::waking::waking;
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
 use crate::blobs::Naming;
-use crate::budget::Purse;
-use crate::delegation;
-use crate::keep::About;
 use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
-use crate::queue::{Queue, Queued};
 use crate::runner::{Continuation, Input, RetryTime, Runner, Stop, answer, unbudgeted};
+use crate::state::Queued;
+use crate::state::recent::Content;
 use crate::told::Told;
 use crate::turn::{Place, Step, Turn};
 
@@ -33,16 +30,17 @@ impl OpenSession {
     /// What bounds a turn whose message asks for these bounds.
     fn bounded(&self, asked: Bounds) -> Bounds {
         Bounds {
-            approval: asked.approval.or(self.approval),
+            approval: asked.approval.or(self.state().approval),
             ..asked
         }
     }
 
     /// The way to the model, if no provider could be used when the session was opened.
     fn routed(&self, model: &Model) -> Option<Draft> {
+        let own = self.state().model.clone();
         let change = SessionChange {
-            model: Some(self.model.clone()),
-            route: Some(model.route_beside(&self.model)?),
+            route: Some(model.route_beside(&own)?),
+            model: Some(own),
             ..SessionChange::default()
         };
         let changed = Kind::SessionChanged(change);
@@ -53,7 +51,8 @@ impl OpenSession {
     /// turn that started the agent, or the stricter one that the session has by now.
     fn bounded_late(&self, queued: &Queued) -> Bounds {
         let is_result = queued.message.role == Role::System;
-        let stricter = |level: Approval| self.approval.map_or(level, |own| level.max(own));
+        let own = self.state().approval;
+        let stricter = |level: Approval| own.map_or(level, |own| level.max(own));
         let asked = queued.bounds.approval;
         Bounds {
             approval: asked.map(|level| if is_result { stricter(level) } else { level }),
@@ -97,7 +96,7 @@ impl Mailbox {
         let is_anew = undone.is_some();
         let missing = self.missing();
         let max_queue = self.parts.settings.max_queue;
-        let open = self.open.as_mut().filter(|open| open.closing.is_empty());
+        let open = self.open.as_ref().filter(|open| open.closing.is_empty());
         let open = open.ok_or(missing)?;
         // What cannot be used is refused before anything is kept (AS-18).
         let equipped = self.parts.equip(open, post.bounds).await;
@@ -109,12 +108,11 @@ impl Mailbox {
         // They are removed again unless their message is kept.
         let naming = self.parts.keep_images(&model, &post.images).await?;
         let gone = Unremembered::of(self.parts.toolbox.changes(), taken_back).await?;
-        let message = Arc::new(
-            self.parts
-                .user_message(post.message, post.text, &post.images),
-        );
+        let message = self
+            .parts
+            .user_message(post.message, post.text, &post.images);
         let finished = Kind::MessageFinished {
-            message: Message::clone(&message),
+            message: message.clone(),
             bounds,
             entry,
             situation: situation.clone(),
@@ -126,9 +124,9 @@ impl Mailbox {
         let mut drafts: Vec<_> = drafts.collect();
         let bounded = open.bounded(bounds);
         let begun = if open.is_free() {
-            let begun =
-                self.parts
-                    .begin(open, (&model, &agent), bounded, situation.clone(), &message);
+            let begun = self
+                .parts
+                .begin(open, (&model, &agent), bounded, situation, &message);
             Some(begun.await)
         } else {
             None
@@ -136,26 +134,17 @@ impl Mailbox {
         if let Some((kinds, ..)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
-        let kept = open.keep(drafts, None).await.map_err(refusal);
+        let kept = open.session.keep(drafts, None).await.map_err(refusal);
         let kept = gone.unless(kept).await?;
         naming.map(Naming::named).unwrap_or_default();
         let posted = posted(&message, &turn, &kept);
-        if let Some((_, state, told)) = begun {
+        if let Some((_, told)) = begun {
             if is_anew {
-                self.forget_what_was_said(&kept, &turn).await;
-            } else {
-                self.hears(message);
+                self.forget_what_was_said(&kept, Some(&turn)).await;
             }
-            self.spawn(turn, state, model, told);
-        } else {
-            let queued = Queued {
-                turn,
-                message,
-                bounds,
-                entry,
-                situation,
-            };
-            self.enqueue(queued).await;
+            self.spawn(turn, model, told);
+        } else if entry == Entry::Interrupts {
+            self.interrupt().await;
         }
         Ok(posted)
     }
@@ -165,14 +154,13 @@ impl Mailbox {
         if self.parts.stopping.is_cancelled() || !self.parts.settings.recovery.runs_turns() {
             return; // The next start begins them.
         }
-        while let Some(queued) = self.open.as_ref().and_then(|open| open.session.queue.pop()) {
+        while let Some(queued) = self.to_begin() {
             match self.start(&queued).await {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(broken) if broken.may_pass() => {
                     tracing::debug!(session = %self.id, %broken, "a message waits for room");
                     if let Some(open) = &mut self.open {
-                        open.session.queue.put_back(0, queued);
                         open.waits_for_room = true;
                     }
                     return;
@@ -188,6 +176,10 @@ impl Mailbox {
                 }
             }
         }
+    }
+
+    fn to_begin(&self) -> Option<Queued> {
+        self.open.as_ref()?.state().to_begin().cloned()
     }
 
     /// Whether the turn runs now; one whose model or agent is gone has ended instead.
@@ -212,33 +204,19 @@ impl Mailbox {
         let begun = self
             .parts
             .begin(open, (&model, &agent), bounds, situation, message);
-        let (kinds, turn, told) = begun.await;
-        self.record(&queued.turn, &own, kinds).await?;
-        self.hears(queued.message.clone());
-        self.spawn(queued.turn.clone(), turn, model, told);
+        let (kinds, told) = begun.await;
+        let facts = kinds.into_iter().map(|kind| (Author::System, kind));
+        self.record(&queued.turn, &own, facts, None).await?;
+        self.spawn(queued.turn.clone(), model, told);
         Ok(true)
     }
 
-    /// Puts the message of a turn that begins into the conversation.
-    pub(super) fn hears(&mut self, said: Arc<Message>) {
-        if let Some(open) = &mut self.open {
-            let max = self.parts.settings.max_history_messages;
-            open.transcript.begin_turn(said, max);
-        }
-    }
-
     /// Runs a turn that has just begun.
-    pub(super) fn spawn(&mut self, turn_id: TurnId, turn: Turn, model: Model, told: Told) {
-        let Some(open) = &mut self.open else { return };
-        if self.parts.keeping == Keeping::Memory {
-            open.as_begun = open.transcript.clone();
-        }
-        open.weigh();
+    pub(super) fn spawn(&mut self, turn_id: TurnId, model: Model, told: Told) {
+        let Some(open) = &self.open else { return };
         let mut live = Live::root(open.session.log.own(), LiveState::Left);
         live.told = told;
-        let (budget, now) = (turn.limits().budget, self.parts.clock.now());
-        live.purse = self.parts.purses.open(&turn_id, budget, now);
-        self.spawn_runner(turn_id, live, turn, model, None);
+        self.spawn_runner(turn_id, live, model, None);
     }
 
     /// Runs a turn, which a stop of the server may have cut.
@@ -246,21 +224,18 @@ impl Mailbox {
         &mut self,
         turn_id: TurnId,
         mut live: Live,
-        turn: Turn,
         model: Model,
         continuation: Option<Continuation>,
     ) {
         let Some(open) = &mut self.open else { return };
-        let (sender, inbox) = mpsc::channel(MAX_INPUTS + KEPT_INPUTS);
-        let (transcript, queue) = if live.is_root() {
-            (
-                std::mem::take(&mut open.transcript),
-                open.session.queue.clone(),
-            )
-        } else {
-            // What people say is for the session's own agent.
-            (std::mem::take(&mut live.transcript), Queue::default())
+        let (turn, parent) = {
+            let state = open.state();
+            let Some(known) = state.turn(&turn_id) else {
+                return;
+            };
+            (known.turn.clone(), known.called_by().cloned())
         };
+        let (sender, inbox) = mpsc::channel(MAX_INPUTS + KEPT_INPUTS);
         let definition = turn.place().definition.clone();
         let runner = Runner {
             parts: self.parts.clone(),
@@ -270,15 +245,11 @@ impl Mailbox {
             told: std::mem::take(&mut live.told),
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
-            parent: transcript.parent().cloned().filter(|_| !live.is_root()),
+            parent,
             mailbox: self.from_turns.sender(),
-            purse: live.purse.clone(),
             turn,
             model,
-            transcript,
-            held: (!live.is_root()).then(|| self.parts.memory.share()),
             inbox,
-            queue,
             continuation,
             patience: RetryTime::default(),
             asked: None,
@@ -286,7 +257,6 @@ impl Mailbox {
             stopped_for: Vec::new(),
             stop: Stop::No,
             is_stopping: false,
-            result: None,
             is_waiting: false,
         };
         live.state = LiveState::Running(sender);
@@ -302,13 +272,14 @@ impl Mailbox {
     /// Gives a turn that does not run what it waited for, or its end: one that is parked, or one that
     /// was cut.
     pub(super) async fn wake(&mut self, turn_id: TurnId, mut live: Live, input: Input) {
-        let (LiveState::Parked(turn) | LiveState::Cut(turn, ..)) = &mut live.state else {
-            return;
-        };
         let Some(open) = &mut self.open else { return };
-        let due = Due::of(&input);
-        let (facts, told) = match waking(turn, input) {
-            Ok(known) => known,
+        let known = open.state().turn(&turn_id).cloned();
+        let Some(known) = known else {
+            return open.live.put(turn_id, live);
+        };
+        let is_stop = is_unasked_stop(&input);
+        let (facts, told) = match waking(&known.turn, input) {
+            Ok(woken) => woken,
             Err(unwaited) => {
                 unwaited.refuse();
                 return open.live.put(turn_id, live);
@@ -317,73 +288,61 @@ impl Mailbox {
         let draft =
             |(author, kind)| Draft::new(Some(turn_id.clone()), author, kind).of(&live.agent);
         let mut drafts: Vec<_> = facts.into_iter().map(draft).collect();
-        let mut ahead = Turn::clone(turn);
+        let mut ahead = known.turn.clone();
         for draft in &drafts {
             ahead.apply(&draft.kind);
         }
-        let last = delegation::last_said(live.transcript.messages());
-        let result = self
-            .parts
-            .result_of(&turn_id, &live.agent, &ahead, last, &[]);
-        let (result, drafted) = result.unzip();
-        drafts.extend(drafted);
-        let transcript = if live.agent.depth() == 0 {
-            &mut open.transcript
-        } else {
-            &mut live.transcript
-        };
-        let about = About {
-            turn_id: &turn_id,
-            agent: &live.agent,
-            turn: Some(&ahead),
-            transcript: Some(transcript),
-        };
-        if let Err(broken) = open.session.keep(drafts, Some(about)).await {
-            live.due.extend(due.filter(|_| broken.may_pass()));
+        drafts.extend(self.result_of(&turn_id, &live.agent, (&ahead, known.last_said())));
+        let Some(open) = &mut self.open else { return };
+        if let Err(broken) = open.session.keep(drafts, Some((&turn_id, &ahead))).await {
+            live.is_stop_due |= is_stop && broken.may_pass();
             open.live.put(turn_id, live);
             if let (Some(reply), _) = told {
                 answer(reply, Err(refusal(broken.clone())));
             }
             return self.give_up_closing(&broken);
         }
-        **turn = ahead;
-        open.queue_result(result);
-        open.weigh();
-        let next = turn.next();
         if let (Some(reply), accepted) = told {
             answer(reply, Ok(accepted));
         }
-        if matches!(live.state, LiveState::Cut(..)) && next != Step::Over {
+        if matches!(live.state, LiveState::Cut(..)) && ahead.next() != Step::Over {
             return open.live.put(turn_id, live);
         }
-        let waits = |state: &LiveState| matches!(state, LiveState::Cut(_, ContinueWhen::Asked, _));
+        let waits = |state: &LiveState| matches!(state, LiveState::Cut(ContinueWhen::Asked, _));
         let ledger = &self.parts.ledger;
         ledger.waits_no_more(&self.id, &turn_id, open.live.find(waits));
-        self.resume(turn_id, live).await;
+        self.resume(turn_id, live, &ahead).await;
+    }
+
+    /// What a turn that does not run leaves at its end.
+    pub(super) fn result_of(
+        &self,
+        turn_id: &TurnId,
+        agent: &AgentPath,
+        end: (&Turn, Option<&Message>),
+    ) -> Option<Draft> {
+        let account = self.open.as_ref()?.session.state.account(turn_id);
+        let left = account.map(|account| account.left(self.parts.clock.now()));
+        self.parts.result_of(turn_id, agent, end, left)
     }
 
     /// Continues a turn that may have something to do again.
-    async fn resume(&mut self, turn_id: TurnId, mut live: Live) {
-        let (LiveState::Parked(turn) | LiveState::Cut(turn, ..)) =
-            std::mem::replace(&mut live.state, LiveState::Left)
-        else {
-            return;
-        };
+    async fn resume(&mut self, turn_id: TurnId, mut live: Live, turn: &Turn) {
         match turn.next() {
             Step::Wait => {
-                live.state = LiveState::Parked(turn);
+                live.state = LiveState::Parked;
                 if let Some(open) = &mut self.open {
                     open.live.put(turn_id, live);
                 }
             }
             // The turn is over: the next may start.
             Step::Over => {
-                Box::pin(self.is_over(&turn_id, live, &turn)).await;
+                Box::pin(self.is_over(&turn_id, live)).await;
                 Box::pin(self.go_on()).await;
             }
             Step::Record(_) | Step::Remind(..) | Step::CallModel { .. } | Step::CallTools(_) => {
-                match self.parts.model_of(&turn).await {
-                    Ok(model) => self.spawn_runner(turn_id, live, *turn, model, None),
+                match self.parts.model_of(turn).await {
+                    Ok(model) => self.spawn_runner(turn_id, live, model, None),
                     Err(error) => {
                         tracing::error!(session = %self.id, %error, "a parked turn lost its model");
                         self.lose_model(turn_id, live).await;
@@ -406,7 +365,7 @@ impl Mailbox {
 impl OpenSession {
     /// Whether a message begins its turn at once.
     pub(super) fn is_free(&self) -> bool {
-        self.live.root().is_none() && self.session.queue.is_empty()
+        self.live.root().is_none() && self.state().next().is_none()
     }
 
     fn check(&self, delivery: Delivery, max_queue: usize) -> Result<(), Error> {
@@ -415,7 +374,10 @@ impl OpenSession {
             return Err(Error::new(Code::SessionBusy, why));
         }
         // What children have left waits without a place of its own: they are bounded.
-        let waiting = self.session.queue.len() - self.session.queue.results();
+        let waiting = {
+            let state = self.state();
+            state.waiting().len() - state.results()
+        };
         if waiting >= max_queue {
             let why = locale::session::messages_wait(waiting as u64);
             return Err(Error::new(Code::Busy, why));
@@ -439,22 +401,22 @@ impl OpenSession {
 }
 
 impl Parts {
-    /// The first facts of a turn at a place, and the turn that knows them. With a budget its first step
-    /// begins where the size of the prompt is known.
+    /// The first facts of a turn at a place, and the turn that knows them. With a budget, or where it
+    /// `draws` from its caller's, its first step begins where the size of the prompt is known.
     pub(crate) fn begin_as(
         &self,
         model: &Model,
         bounds: Bounds,
         approval: Approval,
         place: Place,
-        purse: Option<&Purse>,
+        draws: bool,
     ) -> (Vec<Kind>, Turn) {
         let mut limits = bounds.limit(self.settings.limits);
         if place.parent_call.is_some() {
             // It draws from its caller's, or was given a part of that.
             limits.budget = bounds.budget;
         }
-        let is_budgeted = purse.is_some() || !limits.budget.is_empty();
+        let is_budgeted = draws || !limits.budget.is_empty();
         if let Some(of_agent) = place.definition.as_ref().and_then(|it| it.model.as_ref()) {
             limits.max_output_tokens = of_agent.max_tokens.unwrap_or(limits.max_output_tokens);
             limits.temperature = of_agent.temperature.unwrap_or(limits.temperature);

@@ -12,96 +12,72 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Mailbox;
 use super::load::fault_message;
-use super::turns::{ContinueWhen, Live, LiveState};
+use super::turns::{ContinueWhen, LiveState};
+use super::{Mailbox, OpenSession};
 use crate::answer::{self, Answer, Ending};
 use crate::delegation;
 use crate::projector::read_those;
 use crate::runner::Continuation;
+use crate::state::OpenTurn;
 use crate::turn::Turn;
 
 impl Mailbox {
     /// Looks after the turns that were running when the server stopped. Those that end do so after
     /// the others are here to hear of it, the deepest first, and with all that they wait for.
-    pub(super) async fn found_all_cut(
-        &mut self,
-        interrupted: Vec<(TurnId, Live, Turn)>,
-    ) -> Result<(), Broken> {
-        let interrupted = self.with_those_that_wait(interrupted);
-        let fates: HashMap<_, _> = interrupted
-            .iter()
-            .map(|(id, live, turn)| (id.clone(), (live.parent.clone(), self.fate(turn))))
-            .collect();
+    pub(super) async fn found_all_cut(&mut self, cut: Vec<TurnId>) -> Result<(), Broken> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let cut = self.with_those_that_wait(open, cut);
+        let fates = cut.iter().map(|id| {
+            let fate = open
+                .state()
+                .turn(id)
+                .and_then(|known| self.fate(&known.turn));
+            (id.clone(), fate)
+        });
+        let fates: HashMap<_, _> = fates.collect();
         let mut ending = Vec::new();
-        for (turn_id, live, turn) in interrupted {
-            match self.fate_of_tree(&turn_id, &fates) {
-                Some(code) => ending.push((turn_id, live, turn, code)),
-                None => self.found_cut(turn_id, live, turn).await?,
+        let mut continuing = Vec::new();
+        for turn_id in cut {
+            match fate_of_tree(open, &turn_id, &fates) {
+                Some(code) => ending.push((turn_id, code)),
+                None => continuing.push(turn_id),
             }
         }
-        self.add_parked_below(&mut ending);
-        ending.sort_by_key(|(_, live, ..)| Reverse(live.agent.depth()));
-        for (turn_id, live, turn, code) in ending {
-            self.end_cut(&turn_id, live, turn, code).await?;
+        add_parked_below(open, &mut ending);
+        let depth =
+            |(id, _): &(TurnId, FaultCode)| open.live.get(id).map(|live| live.agent.depth());
+        ending.sort_by_key(|it| Reverse(depth(it)));
+        let open = self.open.as_mut();
+        // They hear of no child any more.
+        if let Some(open) = open {
+            open.live.leave(&ending);
+        }
+        for turn_id in continuing {
+            self.found_cut(&turn_id).await?;
+        }
+        for (turn_id, code) in ending {
+            self.end_cut(&turn_id, code).await?;
         }
         Ok(())
     }
 
     /// Where no turn continues after a stop, those that wait for one which was cut end with it.
-    fn with_those_that_wait(
-        &mut self,
-        mut cut: Vec<(TurnId, Live, Turn)>,
-    ) -> Vec<(TurnId, Live, Turn)> {
-        let is_off = self.parts.settings.resume == Resume::Off;
-        let Some(open) = self.open.as_mut().filter(|_| is_off) else {
+    fn with_those_that_wait(&self, open: &OpenSession, mut cut: Vec<TurnId>) -> Vec<TurnId> {
+        if self.parts.settings.resume != Resume::Off {
             return cut;
-        };
+        }
         let mut at = 0;
-        while let Some((_, live, _)) = cut.get(at) {
-            if let Some(parent) = live.parent.clone()
-                && let Some((live, turn)) = open.live.take_parked(&parent)
-            {
-                cut.push((parent, live, turn));
-            }
+        while let Some(turn_id) = cut.get(at) {
+            let parent = open.live.get(turn_id).and_then(|live| live.parent.clone());
+            cut.extend(
+                parent.filter(|parent| open.live.is_parked(parent) && !cut.contains(parent)),
+            );
             at += 1;
         }
         cut
-    }
-
-    /// The first reason why a turn, or one of those above it, does not continue.
-    fn fate_of_tree(
-        &self,
-        turn: &TurnId,
-        fates: &HashMap<TurnId, (Option<TurnId>, Option<FaultCode>)>,
-    ) -> Option<FaultCode> {
-        let live = &self.open.as_ref()?.live;
-        let mut above = Some(turn);
-        let mut fate = None;
-        while let Some(id) = above {
-            above = if let Some((parent, own)) = fates.get(id) {
-                fate = fate.or(*own);
-                parent.as_ref()
-            } else {
-                live.get(id).and_then(|parked| parked.parent.as_ref())
-            };
-        }
-        fate
-    }
-
-    /// Takes out the parked children of turns that end, so that those end after them.
-    fn add_parked_below(&mut self, ending: &mut Vec<(TurnId, Live, Turn, FaultCode)>) {
-        let Some(open) = &mut self.open else { return };
-        let mut at = 0;
-        while let Some((turn_id, _, _, code)) = ending.get(at) {
-            let code = *code;
-            for child in open.live.children(turn_id) {
-                if let Some((live, turn)) = open.live.take_parked(&child) {
-                    ending.push((child, live, turn, code));
-                }
-            }
-            at += 1;
-        }
     }
 
     /// Why a turn that was cut does not continue, if it does not.
@@ -117,50 +93,36 @@ impl Mailbox {
     /// Looks after a turn that continues, before a reader can see the session: what its open step had
     /// said is void from here on, so that a reader that comes back meets that before the new attempt
     /// (ADR 9).
-    async fn found_cut(
-        &mut self,
-        turn_id: TurnId,
-        live: Live,
-        mut turn: Turn,
-    ) -> Result<(), Broken> {
-        let goes = match self.parts.settings.resume {
-            Resume::Auto | Resume::Off => ContinueWhen::Possible,
-            Resume::Ask => ContinueWhen::Asked,
+    async fn found_cut(&mut self, turn_id: &TurnId) -> Result<(), Broken> {
+        let Some(open) = &mut self.open else {
+            return Ok(());
         };
-        if turn.is_asking() {
-            let reset = Kind::StepReset {
-                iteration: turn.iteration(),
-                usage: Usage::default(),
-                reason: locale::turn::step_interrupted().to_owned(),
-                code: Some(FaultCode::Interrupted),
-                context: None,
-            };
-            turn.apply(&reset);
-            planted!("no-reset-after-continuation", {
-                self.set_cut(turn_id, live, turn, goes);
-                return Ok(());
-            });
-            self.record(&turn_id, &live.agent, vec![reset]).await?;
-        }
-        self.set_cut(turn_id, live, turn, goes);
-        Ok(())
-    }
-
-    fn set_cut(&mut self, turn_id: TurnId, mut live: Live, turn: Turn, goes: ContinueWhen) {
-        let ledger = &self.parts.ledger;
-        let undecided = match goes {
-            ContinueWhen::Possible => Some(ledger.undecided()),
-            ContinueWhen::Asked => {
-                ledger.waits(&self.id, &turn_id);
-                None
+        let (ledger, settings) = (&self.parts.ledger, &self.parts.settings);
+        let state = match settings.resume {
+            Resume::Auto | Resume::Off => {
+                LiveState::Cut(ContinueWhen::Possible, Some(ledger.undecided()))
+            }
+            Resume::Ask => {
+                ledger.waits(&self.id, turn_id);
+                LiveState::Cut(ContinueWhen::Asked, None)
             }
         };
-        let open_calls = &self.parts.open_calls;
-        open_calls.note(&self.id, &turn_id, &live.agent, &turn);
-        live.state = LiveState::Cut(Box::new(turn), goes, undecided);
-        if let Some(open) = &mut self.open {
-            open.live.put(turn_id, live);
-        }
+        let Some(live) = open.live.get_mut(turn_id) else {
+            return Ok(());
+        };
+        live.state = state;
+        let agent = live.agent.clone();
+        let asking = open
+            .state()
+            .turn(turn_id)
+            .map(|known| &known.turn)
+            .and_then(reset_of);
+        let Some(reset) = asking else { return Ok(()) };
+        planted!("no-reset-after-continuation", {
+            return Ok(());
+        });
+        self.record(turn_id, &agent, [(Author::System, reset)], None)
+            .await
     }
 
     /// How many times in a row it would have gone on. A stop that was asked for does not count.
@@ -169,13 +131,14 @@ impl Mailbox {
     }
 
     /// Ends a turn that does not go on; what its open step had said before its first call stays.
-    pub(super) async fn end_cut(
-        &mut self,
-        turn_id: &TurnId,
-        mut live: Live,
-        mut turn: Turn,
-        code: FaultCode,
-    ) -> Result<(), Broken> {
+    async fn end_cut(&mut self, turn_id: &TurnId, code: FaultCode) -> Result<(), Broken> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let Some(known) = open.state().turn(turn_id).cloned() else {
+            return Ok(());
+        };
+        let mut turn = known.turn.clone();
         let mut salvaged = None;
         if turn.is_asking() {
             let events = self.events_of(turn_id).await?;
@@ -186,11 +149,11 @@ impl Mailbox {
             };
             let said = Answer::kept(of_turn, turn.asked_model());
             let said = said.and_then(|said| said.salvage(ending, self.parts.clock.now()));
-            let said = said.map(|said| live.takes_in(said, &turn));
-            salvaged = said.map(Kind::finished);
+            salvaged = said.map(|said| described(said, &known));
         }
+        let said = salvaged.clone().map(Kind::finished);
         // The fold sees what was said, so that the end counts with it.
-        if let Some(kind) = &salvaged {
+        if let Some(kind) = &said {
             turn.apply(kind);
         }
         let unknown_calls = turn.cut_calls().len();
@@ -198,15 +161,19 @@ impl Mailbox {
         for kind in &end {
             turn.apply(kind);
         }
-        let said = salvaged.map(|kind| (Author::Agent, kind));
+        let last = salvaged.as_ref().filter(|said| !said.text().is_empty());
+        let last = last.or(known.last_said());
+        let result = self.result_of(turn_id, &known.agent, (&turn, last));
+        let said = said.map(|kind| (Author::Agent, kind));
         let end = end.into_iter().map(|kind| (Author::System, kind));
-        let facts = said.into_iter().chain(end);
-        let last = delegation::last_said(live.transcript.messages());
-        let result = self.parts.result_of(turn_id, &live.agent, &turn, last, &[]);
-        self.record_by(turn_id, &live.agent, facts, result).await?;
+        self.record(turn_id, &known.agent, said.into_iter().chain(end), result)
+            .await?;
         self.parts.ledger.ended();
         self.parts.ledger.unknown_calls(unknown_calls);
-        self.is_over(turn_id, live, &turn).await;
+        let live = self.open.as_mut().and_then(|open| open.live.take(turn_id));
+        if let Some(live) = live {
+            self.is_over(turn_id, live).await;
+        }
         Ok(())
     }
 
@@ -241,7 +208,7 @@ impl Mailbox {
         };
         let mut is_one = false;
         for state in open.live.states_mut() {
-            if let LiveState::Cut(_, goes, _) = state {
+            if let LiveState::Cut(goes, _) = state {
                 *goes = ContinueWhen::Possible;
                 is_one = true;
             }
@@ -259,11 +226,12 @@ impl Mailbox {
         let Some(turn_id) = open.live.find(waits_for_room).cloned() else {
             return;
         };
-        let Some(mut live) = open.live.take(&turn_id) else {
+        let turn = open.state().turn(&turn_id).map(|known| known.turn.clone());
+        let (Some(mut live), Some(turn)) = (open.live.take(&turn_id), turn) else {
             return;
         };
         let state = std::mem::replace(&mut live.state, LiveState::Left);
-        let LiveState::Cut(turn, _, undecided) = state else {
+        let LiveState::Cut(_, undecided) = state else {
             return;
         };
         match self.parts.model_of(&turn).await {
@@ -275,7 +243,7 @@ impl Mailbox {
                     _room: room,
                     undecided,
                 };
-                self.spawn_runner(turn_id, live, *turn, model, Some(continuation));
+                self.spawn_runner(turn_id, live, model, Some(continuation));
             }
             Err(error) => {
                 tracing::error!(session = %self.id, %error, "a turn that was cut lost its model");
@@ -286,22 +254,58 @@ impl Mailbox {
     }
 }
 
-impl Live {
-    /// Adds what a child's turn has said to its conversation; the message, which says whose it is.
-    fn takes_in(&mut self, mut said: Message, turn: &Turn) -> Message {
-        let place = turn.place();
-        if let (Some(call), Some(agent)) = (&place.parent_call, &place.definition) {
-            said.parent = self.transcript.parent().cloned();
-            delegation::describe(&mut said, &agent.display_name, Some(call));
-            self.transcript.push(Arc::new(said.clone()));
-        } else if let Some(agent) = &place.definition {
-            delegation::describe(&mut said, &agent.display_name, None);
-        }
-        said
+/// The first reason why a turn, or one of those above it, does not continue.
+fn fate_of_tree(
+    open: &OpenSession,
+    turn: &TurnId,
+    fates: &HashMap<TurnId, Option<FaultCode>>,
+) -> Option<FaultCode> {
+    let mut above = Some(turn);
+    let mut fate = None;
+    while let Some(id) = above {
+        fate = fate.or(fates.get(id).copied().flatten());
+        above = open.live.get(id).and_then(|live| live.parent.as_ref());
     }
+    fate
+}
+
+/// Adds the parked children of turns that end, so that those end after them.
+fn add_parked_below(open: &OpenSession, ending: &mut Vec<(TurnId, FaultCode)>) {
+    let mut at = 0;
+    while let Some((turn_id, code)) = ending.get(at).cloned() {
+        let below = open.live.children(&turn_id).into_iter();
+        let below = below.filter(|child| open.live.is_parked(child));
+        let is_new = |child: &TurnId| !ending.iter().any(|(known, _)| known == child);
+        let below: Vec<_> = below.filter(is_new).collect();
+        ending.extend(below.into_iter().map(|child| (child, code)));
+        at += 1;
+    }
+}
+
+/// The fact that what a turn's open step had said is void, if its model is being asked.
+fn reset_of(turn: &Turn) -> Option<Kind> {
+    turn.is_asking().then(|| Kind::StepReset {
+        iteration: turn.iteration(),
+        usage: Usage::default(),
+        reason: locale::turn::step_interrupted().to_owned(),
+        code: Some(FaultCode::Interrupted),
+        context: None,
+    })
+}
+
+/// A message of a turn, which says whose it is.
+fn described(mut said: Message, known: &OpenTurn) -> Message {
+    let place = known.turn.place();
+    if let Some(agent) = &place.definition {
+        if place.parent_call.is_some() {
+            said.parent = known.called_by().cloned();
+        }
+        delegation::describe(&mut said, &agent.display_name, place.parent_call.as_ref());
+    }
+    said
 }
 
 /// Whether a turn that was cut waits for nothing but room.
 fn waits_for_room(state: &LiveState) -> bool {
-    matches!(state, LiveState::Cut(_, ContinueWhen::Possible, _))
+    matches!(state, LiveState::Cut(ContinueWhen::Possible, _))
 }

@@ -1,26 +1,17 @@
 //! A message that comes again: from a client that did not hear whether it was accepted, over two
 //! connections at once, after a restart. It joins its turn; there is never a second one.
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use samovar_core::command::Post;
 use samovar_core::history::MessageRow;
-use samovar_core::{
-    Accepted, BlobHash, Code, Error, Event, Image, Message, MessageId, Role, Seq, TurnId, planted,
-};
+use samovar_core::{Accepted, Code, Error, Event, Message, MessageId, Role, Seq, TurnId, planted};
 use samovar_locale as locale;
-use sha2::{Digest, Sha256};
 
 use super::Mailbox;
-use super::fold::FirstMessage;
 use crate::parts::refusal;
 use crate::projector::Claim;
-use crate::queue::Joined;
-
-/// Messages that are remembered, at most.
-const MAX_RECENT: usize = 1024;
+use crate::state::recent::Content;
 
 /// The reply to a message, given what was kept of it.
 pub(super) fn posted(message: &Message, turn: &TurnId, kept: &[Arc<Event>]) -> Accepted {
@@ -41,23 +32,20 @@ impl Mailbox {
         id: &MessageId,
         content: &Content,
     ) -> Result<Option<Accepted>, Error> {
-        let Some(open) = &mut self.open else {
+        let Some(open) = &self.open else {
             return Ok(None);
         };
         planted!("forget-duplicate", {
             return Ok(None);
         });
-        open.note_joined();
-        if let Some(recent) = open.recent.recall(id) {
-            if recent.content != *content {
+        if let Some(known) = open.session.state.lock().recent.recall(id) {
+            if known.content != *content {
                 return Err(another_content(id));
             }
-            let (turn, after) = (recent.turn.clone(), recent.after);
-            let message = id.clone();
             return Ok(Some(Accepted::Posted {
-                message,
-                turn,
-                after,
+                message: id.clone(),
+                turn: known.turn.clone(),
+                after: known.after,
             }));
         }
         match self.find_or_claim(id).await? {
@@ -155,94 +143,4 @@ fn conflict(why: String) -> Error {
 
 fn shown(id: &MessageId) -> impl Display {
     locale::quoted(id.as_str())
-}
-
-/// What was accepted lately.
-#[derive(Default)]
-pub(super) struct Recent {
-    seen: VecDeque<ResentMessage>,
-}
-
-/// An accepted message: a copy that is sent again joins its turn.
-pub(super) struct ResentMessage {
-    id: MessageId,
-    content: Content,
-    pub(super) turn: TurnId,
-    /// The position in front of the message.
-    pub(super) after: Seq,
-}
-
-impl Recent {
-    /// Remembers what a log has of turns that are not over.
-    pub(super) fn recall_all(
-        &mut self,
-        said: HashMap<TurnId, FirstMessage>,
-        joined: &[(TurnId, Arc<Message>)],
-    ) {
-        for (turn, message) in joined {
-            if let Some(said) = said.get(turn) {
-                self.remember(message, turn.clone(), Seq(said.at.0 - 1));
-            }
-        }
-        let has_joined = |id: &MessageId| joined.iter().any(|(_, message)| message.id == *id);
-        for (turn, FirstMessage { at, message, .. }) in said {
-            if !has_joined(&message.id) {
-                self.remember(&message, turn, Seq(at.0 - 1));
-            }
-        }
-    }
-
-    pub(super) fn remember(&mut self, message: &Message, turn: TurnId, after: Seq) {
-        if self.seen.len() == MAX_RECENT {
-            self.seen.pop_front();
-        }
-        let content = Content::of_message(message);
-        let id = message.id.clone();
-        self.seen.push_back(ResentMessage {
-            id,
-            content,
-            turn,
-            after,
-        });
-    }
-
-    /// Forgets what began a turn.
-    pub(super) fn forget(&mut self, turn: &TurnId) {
-        self.seen.retain(|post| post.turn != *turn);
-    }
-
-    /// Notes that what began a turn has joined another one.
-    pub(super) fn join(&mut self, joined: &Joined) {
-        for post in self.seen.iter_mut().filter(|post| post.turn == joined.was) {
-            post.turn = joined.now.clone();
-            post.after = joined.after;
-        }
-    }
-
-    pub(super) fn recall(&self, id: &MessageId) -> Option<&ResentMessage> {
-        self.seen.iter().find(|post| post.id == *id)
-    }
-}
-
-/// The hash of a message's text and of its images' hashes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Content([u8; 32]);
-
-impl Content {
-    pub(super) fn of_post(post: &Post) -> Self {
-        Self::of(post.text.as_str(), post.images.iter().map(Image::hash))
-    }
-
-    fn of_message(message: &Message) -> Self {
-        Self::of(&message.text(), message.blobs())
-    }
-
-    fn of<'a>(text: &str, blobs: impl Iterator<Item = &'a BlobHash>) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(Sha256::digest(text.as_bytes()));
-        for blob in blobs {
-            hash.update(blob.as_str());
-        }
-        Self(hash.finalize().into())
-    }
 }

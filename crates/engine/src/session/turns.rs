@@ -1,19 +1,16 @@
-//! The turns of a session that have begun and are not over: one of the session's own agent, and those
-//! below it.
+//! What is done about the turns of a session that have begun: one of the session's own agent, and
+//! those below it. How they stand is in [`crate::state`].
 
 use std::collections::BTreeMap;
 
 use samovar_core::error::FaultCode;
-use samovar_core::{AgentPath, CallId, Outcome, TurnId};
+use samovar_core::{AgentPath, TurnId};
 use tokio::sync::mpsc;
 
-use crate::budget::Purse;
-use crate::context::Transcript;
 use crate::recovered::OpenDecision;
 use crate::runner::{Cancel, Input};
 use crate::slots::Slot;
 use crate::told::Told;
-use crate::turn::Turn;
 
 /// All of them, by id; ids are made in the order of time. In boxes, because the map has places for
 /// many turns, and an idle session has none.
@@ -26,57 +23,24 @@ pub(super) struct Live {
     /// The turn that waits for it.
     pub(super) parent: Option<TurnId>,
     pub(super) state: LiveState,
-    /// What a child's model is shown, while it does not run; the session has the conversation of its
-    /// own agent.
-    pub(super) transcript: Transcript,
     /// Whether it is to be stopped once its children are over, and who waits for that.
     pub(super) is_stopping: bool,
     pub(super) stopping: Vec<Cancel>,
     /// A child's place among those that live.
     pub(super) slot: Option<Slot>,
-    /// The account of its tree, if that has a budget.
-    pub(super) purse: Option<Purse>,
-    /// What it is to be told again, since there was no room to keep it.
-    pub(super) due: Vec<Due>,
+    /// Whether it is to be stopped again, since there was no room to keep that.
+    pub(super) is_stop_due: bool,
     /// What its agent is told, of one that is about to run for the first time.
     pub(super) told: Told,
-}
-
-/// What no client waits for and no turn may miss.
-pub(super) enum Due {
-    /// A child has answered a call.
-    End(CallId, Outcome),
-    /// It is to be stopped.
-    Stop,
-}
-
-impl Due {
-    /// What is due with an input, if no client waits for it.
-    pub(super) fn of(input: &Input) -> Option<Self> {
-        match input {
-            Input::Settle(call, outcome, None) => Some(Self::End(call.clone(), outcome.clone())),
-            Input::Cancel(cancel) if cancel.reply.is_closed() => Some(Self::Stop),
-            Input::Settle(..) | Input::Decide(..) | Input::Cancel(_) => None,
-        }
-    }
-}
-
-impl From<Due> for Input {
-    fn from(due: Due) -> Self {
-        match due {
-            Due::End(call, outcome) => Self::Settle(call, outcome, None),
-            Due::Stop => Self::Cancel(Cancel::unasked()),
-        }
-    }
 }
 
 pub(super) enum LiveState {
     /// It runs; this reaches it.
     Running(mpsc::Sender<Input>),
     /// It waits for a client, or for a child.
-    Parked(Box<Turn>),
+    Parked,
     /// A stop of the server cut it. The decision about it is open until it continues.
-    Cut(Box<Turn>, ContinueWhen, Option<OpenDecision>),
+    Cut(ContinueWhen, Option<OpenDecision>),
     /// Its task is gone and its end could not be kept yet, for this reason.
     Stuck(FaultCode),
     /// It is left to another run: a former one left it and here no turn ends or continues, or this
@@ -104,12 +68,10 @@ impl Live {
             agent,
             parent,
             state,
-            transcript: Transcript::default(),
             is_stopping: false,
             stopping: Vec::new(),
             slot: None,
-            purse: None,
-            due: Vec::new(),
+            is_stop_due: false,
             told: Told::default(),
         }
     }
@@ -122,9 +84,9 @@ impl Live {
     fn is_idle(&self) -> bool {
         let is_still = matches!(
             self.state,
-            LiveState::Parked(_) | LiveState::Cut(_, ContinueWhen::Asked, _)
+            LiveState::Parked | LiveState::Cut(ContinueWhen::Asked, _)
         );
-        is_still && self.due.is_empty()
+        is_still && !self.is_stop_due
     }
 }
 
@@ -156,16 +118,19 @@ impl LiveTurns {
         Some(*live)
     }
 
-    /// Takes a turn out if it is parked.
-    pub(super) fn take_parked(&mut self, turn: &TurnId) -> Option<(Live, Turn)> {
-        let live = self.take(turn)?;
-        if let LiveState::Parked(parked) = live.state {
-            let state = LiveState::Left;
-            Some((Live { state, ..live }, *parked))
-        } else {
-            self.put(turn.clone(), live);
-            None
+    /// Nothing is sent to these any more, since they end.
+    pub(super) fn leave(&mut self, ending: &[(TurnId, FaultCode)]) {
+        for (turn, _) in ending {
+            if let Some(live) = self.get_mut(turn) {
+                live.state = LiveState::Left;
+            }
         }
+    }
+
+    /// Whether a turn is parked.
+    pub(super) fn is_parked(&self, turn: &TurnId) -> bool {
+        let live = self.get(turn);
+        live.is_some_and(|live| matches!(live.state, LiveState::Parked))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -194,32 +159,23 @@ impl LiveTurns {
         self.0.values_mut().map(|live| &mut live.state)
     }
 
-    /// Takes out what turns are to be told again.
-    pub(super) fn take_due(&mut self) -> Vec<(TurnId, Due)> {
+    /// The turns that are to be stopped again.
+    pub(super) fn take_due(&mut self) -> Vec<TurnId> {
         let all = self.0.iter_mut();
-        all.flat_map(|(id, live)| live.due.drain(..).map(|due| (id.clone(), due)))
-            .collect()
+        let due = all.filter_map(|(id, live)| {
+            let is_due = std::mem::take(&mut live.is_stop_due);
+            is_due.then(|| id.clone())
+        });
+        due.collect()
     }
 
-    /// Whether a turn is to be told something again.
+    /// Whether a turn is to be stopped again.
     pub(super) fn has_due(&self) -> bool {
-        self.0.values().any(|live| !live.due.is_empty())
-    }
-
-    /// How much memory the conversations of children take that do not run, in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        let all = self.0.values();
-        all.map(|live| live.transcript.bytes()).sum()
+        self.0.values().any(|live| live.is_stop_due)
     }
 
     /// Whether nothing of them needs memory.
     pub(super) fn are_idle(&self) -> bool {
         self.0.values().all(|live| live.is_idle())
-    }
-
-    /// Whether the session has the conversation of its own agent now.
-    pub(super) fn root_runs(&self) -> bool {
-        let mut all = self.0.values();
-        all.any(|live| live.is_root() && matches!(live.state, LiveState::Running(_)))
     }
 }

@@ -96,23 +96,16 @@ impl Mailbox {
         let changes = self.parts.toolbox.changes();
         let gone = Unremembered::of(changes.clone(), Some((&turns, by)));
         let gone = gone.await.map_err(incomplete)?;
-        let kept = match self.open.as_mut() {
+        let kept = match self.open.as_ref() {
             Some(open) => {
-                let kept = open.keep(vec![undone(&last, files.clone())], None).await;
+                let drafts = vec![undone(&last, files.clone())];
+                let kept = open.session.keep(drafts, None).await;
                 kept.map_err(refusal)
             }
             None => Err(self.missing()),
         };
         let kept = gone.unless(kept).await.map_err(incomplete)?;
-        // What was taken back is never shown again, even if nothing can be read in its place.
-        let transcript = self.transcript(&kept, None).await.unwrap_or_else(|broken| {
-            tracing::error!(session = %self.id, %broken, "a conversation is lost");
-            Transcript::default()
-        });
-        if let Some(open) = &mut self.open {
-            open.transcript = transcript;
-            open.weigh();
-        }
+        self.forget_what_was_said(&kept, None).await;
         changes.forget(&self.id, &turns).await;
         Ok(Accepted::Undone {
             text: text_of(&last),
@@ -149,16 +142,17 @@ impl Mailbox {
         Ok(accepted)
     }
 
-    /// Reads the conversation again that a turn begins with, after others were taken back.
-    pub(super) async fn forget_what_was_said(&mut self, kept: &[Arc<Event>], turn: &TurnId) {
-        let transcript = self.transcript(kept, Some(turn)).await;
+    /// Reads the conversation again after turns were taken back; a turn may have begun with that.
+    pub(super) async fn forget_what_was_said(&self, kept: &[Arc<Event>], turn: Option<&TurnId>) {
+        let transcript = self.transcript(kept, turn).await;
         // What was taken back is never shown again, even if nothing can be read in its place.
         let transcript = transcript.unwrap_or_else(|broken| {
             tracing::error!(session = %self.id, %broken, "a conversation is lost");
             Transcript::default()
         });
-        if let Some(open) = &mut self.open {
-            open.transcript = transcript;
+        if let (Some(open), Some(last)) = (&self.open, kept.last()) {
+            open.state().read(transcript, last.seq);
+            open.session.weigh();
         }
     }
 
@@ -166,7 +160,7 @@ impl Mailbox {
     async fn last_turn(&self, before: Option<&TurnId>) -> Result<LastTurn, Error> {
         let open = self.open.as_ref().filter(|open| open.closing.is_empty());
         let open = open.ok_or_else(|| self.missing())?;
-        if !open.live.is_empty() || !open.session.queue.is_empty() {
+        if !open.live.is_empty() || open.state().next().is_some() {
             let why = locale::session::busy(&self.id);
             return Err(Error::new(Code::SessionBusy, why));
         }

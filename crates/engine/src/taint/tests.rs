@@ -206,14 +206,12 @@ fn a_search_gives_its_results_unless_it_ran_unasked_after_text_from_outside() {
 
 // proves TL-10
 #[test]
-fn the_log_is_told_until_it_knows_and_an_allowed_address_gives_itself_alone() {
+fn a_taint_stays_and_an_allowed_address_gives_itself_alone() {
     let taint = Taint::default();
     assert!(taint.may_search());
-    assert!(taint.taint());
-    assert!(taint.taint(), "what was noted may have been dropped");
-    taint.keep(true);
+    taint.taint();
     taint.keep(false);
-    assert!(!taint.taint() && taint.is_tainted());
+    assert!(taint.is_tainted() && !taint.may_search());
 
     taint.give("https://ok.example/a,evil.net/(https://worse.net/)");
     let given = |address: &str| taint.standing(address) == Standing::Given;

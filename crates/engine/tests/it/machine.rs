@@ -234,6 +234,21 @@ impl Machine {
         if self.alive().life.is_dead() {
             self.die();
         }
+        self.compare();
+    }
+
+    /// A restart would make the same of the stores.
+    fn compare(&mut self) {
+        for session in 0..SESSIONS {
+            let alive = self.alive();
+            let compared = alive.until_death(alive.engine.difference(&named(session)));
+            if let Some(Ok(Some(difference))) = compared {
+                panic!("session {session}: {difference}");
+            }
+        }
+        if self.alive().life.is_dead() {
+            self.die();
+        }
     }
 
     fn say(&mut self, session: usize, wish: ModelScript) {

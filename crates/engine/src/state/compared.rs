@@ -1,0 +1,25 @@
+//! What a restart would make of the stores, against the state that runs.
+
+use samovar_core::Seq;
+
+use super::State;
+use super::recent::Recent;
+
+impl State {
+    /// How it differs from the state that runs, if it does. What was accepted before the oldest open
+    /// turn is the history's to know, and the window moves when a turn begins, or is loaded for that.
+    pub(crate) fn difference(self, live: Self) -> Option<String> {
+        let (loaded, live) = (self.comparable(), live.comparable());
+        (loaded != live).then(|| format!("loaded: {loaded:#?}\nlive: {live:#?}"))
+    }
+
+    fn comparable(mut self) -> Self {
+        (self.read_to, self.model_at, self.was_stopped) = (Seq(0), Seq(0), false);
+        self.recent = Recent::default();
+        if self.root().is_none() {
+            self.transcript.make_room(self.max);
+        }
+        self.transcript.forget_place_of_limit();
+        self
+    }
+}
