@@ -77,6 +77,8 @@ pub(crate) struct State {
     accounts: Accounts,
     /// What the session's own agent is shown.
     transcript: Transcript,
+    /// The last event that was applied.
+    at: Seq,
     /// The conversation was read from the history up to here.
     read_to: Seq,
     /// Whether a stop of the server cut the turns that ran: all that a restart must know besides.
@@ -115,6 +117,7 @@ impl State {
             ended: Vec::new(),
             accounts: Accounts::default(),
             transcript: Transcript::default(),
+            at: Seq::default(),
             read_to: Seq::default(),
             was_stopped: false,
             model_at: Seq::default(),
@@ -139,6 +142,7 @@ impl State {
             approval: row.approval,
             begun_by: row.begun_by,
             is_tainted: row.tainted,
+            at: row.projected,
             read_to: Seq(u64::MAX),
             was_stopped: true,
             ..Self::new(max)
@@ -150,8 +154,14 @@ impl State {
         (self.transcript, self.read_to) = (transcript, up_to);
     }
 
+    /// Whether it has what an event says that is kept.
+    pub(crate) fn has(&self, seq: Seq) -> bool {
+        seq <= self.at
+    }
+
     /// Takes in what happened.
     pub(crate) fn apply(&mut self, event: &Event) {
+        self.at = self.at.max(event.seq);
         match (&event.kind, &event.turn) {
             (
                 Kind::SessionOpened {

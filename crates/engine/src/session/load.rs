@@ -163,9 +163,13 @@ impl Mailbox {
                 return Ok(Some("the stores do not have it".to_owned()));
             };
             let loaded = self.state_of(&found, row).await?;
-            if *open.state() == live {
+            // What is kept is applied a moment later.
+            let last = found.events.last().map(|event| event.seq);
+            let last = last.unwrap_or_default().max(found.projected());
+            if live.has(last) && *open.state() == live {
                 return Ok(loaded.difference(live));
             }
+            tokio::task::yield_now().await;
         }
     }
 

@@ -14,7 +14,8 @@ impl State {
     }
 
     fn comparable(mut self) -> Self {
-        (self.read_to, self.model_at, self.was_stopped) = (Seq(0), Seq(0), false);
+        (self.at, self.read_to, self.model_at) = (Seq(0), Seq(0), Seq(0));
+        self.was_stopped = false;
         self.recent = Recent::default();
         if self.root().is_none() {
             self.transcript.make_room(self.max);
