@@ -18,6 +18,7 @@ use crate::message::{Message, Usage};
 use crate::ports::Millis;
 use crate::title::Title;
 
+pub use crate::exchange::{Exchange, ExchangeId, ExchangeQuery};
 pub use crate::search::{Hit, Hits, SearchQuery};
 
 /// The changes of one session. Idempotent: the store skips changes at or below the session's
@@ -426,6 +427,19 @@ pub trait History: Send + Sync {
 
     /// Searches the messages of all sessions (AS-27).
     fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>>;
+
+    /// The newest finished exchanges of sessions that the owner or another token began, the newest first.
+    /// One that ended without an answer is among them, and is not there when it is read.
+    fn exchange_ids(&self, most: u32) -> Future<'_, Result<Vec<ExchangeId>, Broken>> {
+        let _ = most;
+        done(Vec::new())
+    }
+
+    /// What was said in finished exchanges.
+    fn exchanges(&self, query: ExchangeQuery) -> Future<'_, Result<Vec<Exchange>, Broken>> {
+        let _ = query;
+        done(Vec::new())
+    }
 
     /// Makes some of the messages searchable that a program without a search has stored; whether
     /// there may be more of them.

@@ -25,6 +25,7 @@ pub mod command;
 pub mod damage;
 pub mod error;
 pub mod event;
+mod exchange;
 pub mod file_changes;
 mod future;
 pub mod history;

@@ -30,8 +30,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use samovar_core::history::{
-    Hits, LastTurn, MessageQuery, MessageRow, Projection, SearchQuery, SessionQuery, SessionRow,
-    Totals, TurnQuery, TurnRow,
+    Exchange, ExchangeId, ExchangeQuery, Hits, LastTurn, MessageQuery, MessageRow, Projection,
+    SearchQuery, SessionQuery, SessionRow, Totals, TurnQuery, TurnRow,
 };
 use samovar_core::{
     BlobHash, Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId, Usage,
@@ -190,6 +190,19 @@ impl History for SqliteHistory {
         Box::pin(async move {
             match search::search(&self.readers, &query, &*self.damages).await {
                 Err(failure) if self.mends(&failure).await? => Ok(Hits::default()),
+                found => Ok(found?),
+            }
+        })
+    }
+
+    fn exchange_ids(&self, most: u32) -> Future<'_, Result<Vec<ExchangeId>, Broken>> {
+        Box::pin(async move { Ok(search::exchange_ids(&self.readers, most).await?) })
+    }
+
+    fn exchanges(&self, query: ExchangeQuery) -> Future<'_, Result<Vec<Exchange>, Broken>> {
+        Box::pin(async move {
+            match search::exchanges(&self.readers, &query, &*self.damages).await {
+                Err(failure) if self.mends(&failure).await? => Ok(Vec::new()),
                 found => Ok(found?),
             }
         })

@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use samovar_core::history::{
-    Hits, LastTurn, MessageQuery, MessageRow, Projection, SearchQuery, SessionQuery, SessionRow,
-    Totals, TurnQuery, TurnRow,
+    Exchange, ExchangeId, ExchangeQuery, Hits, LastTurn, MessageQuery, MessageRow, Projection,
+    SearchQuery, SessionQuery, SessionRow, Totals, TurnQuery, TurnRow,
 };
 use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{
@@ -234,6 +234,14 @@ impl<T: OverHistory> History for Over<T> {
 
     fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
         self.0.history().search(query)
+    }
+
+    fn exchange_ids(&self, most: u32) -> Future<'_, Result<Vec<ExchangeId>, Broken>> {
+        self.0.history().exchange_ids(most)
+    }
+
+    fn exchanges(&self, query: ExchangeQuery) -> Future<'_, Result<Vec<Exchange>, Broken>> {
+        self.0.history().exchanges(query)
     }
 
     fn index(&self) -> Future<'_, Result<bool, Broken>> {

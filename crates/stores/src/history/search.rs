@@ -6,6 +6,7 @@
 //! a query costs what its candidates cost, however many messages there are.
 
 mod asked;
+mod exchanges;
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,6 +17,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use self::asked::{Asked, Fit, Looseness, Worth};
+pub(super) use self::exchanges::{exchange_ids, exchanges};
 use super::failure::Failure;
 use super::reader::{NEWEST, NOT_INDEXED, SEARCHED, is_edit_fork};
 use super::row;

@@ -3,6 +3,7 @@
 mod agents;
 mod damage;
 mod disk;
+mod exchanges;
 mod flip;
 mod kill;
 mod projecting;

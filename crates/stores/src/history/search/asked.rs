@@ -1,7 +1,5 @@
 //! A query: what the index is asked for, and whether and where a text has it.
 
-use std::fmt::Write;
-
 use samovar_core::terms::{Shape, each_term};
 
 /// Terms of a query that count, from its beginning.
@@ -71,6 +69,12 @@ impl Sought<'_> {
     fn fits(&self, term: &str) -> bool {
         term == self.text || self.is_beginning && term.starts_with(self.text)
     }
+
+    /// What the index is asked. A term has letters and digits only, so nothing in it ends the string.
+    fn expression(&self) -> String {
+        let star = if self.is_beginning { "*" } else { "" };
+        format!("\"{}\"{star}", self.text)
+    }
 }
 
 impl Asked {
@@ -132,17 +136,12 @@ impl Asked {
         if sought.is_empty() || stricter.any(|way| self.sought(way) == sought) {
             return None;
         }
-        let mut expression = String::new();
-        for (at, one) in sought.iter().enumerate() {
-            if one.is_character || sought[..at].contains(one) {
-                continue;
-            }
-            let and = if expression.is_empty() { "" } else { " AND " };
-            let star = if one.is_beginning { "*" } else { "" };
-            // A term has letters and digits only, so nothing in it ends the string.
-            let _ = write!(expression, "{and}\"{}\"{star}", one.text);
-        }
-        Some(expression)
+        Some(expressions(&sought).join(" AND "))
+    }
+
+    /// What the index is asked for each term by itself, in any of its forms.
+    pub(super) fn each(&self) -> Vec<String> {
+        expressions(&self.sought(Looseness::Stems))
     }
 
     /// Whether a text has all that is looked for.
@@ -162,6 +161,13 @@ impl Asked {
             Fit { worth, around }
         })
     }
+}
+
+/// Those of terms, each once; the index has no single characters.
+fn expressions(sought: &[Sought<'_>]) -> Vec<String> {
+    let new = sought.iter().enumerate();
+    let new = new.filter(|(at, one)| !one.is_character && !sought[..*at].contains(one));
+    new.map(|(_, one)| one.expression()).collect()
 }
 
 /// Whether a word may have endings: it has letters only, unlike a number or an id.
