@@ -63,6 +63,19 @@ pub enum OutsideText {
     Search,
     /// A page: the addresses in its text are its links.
     Page,
+    /// Text that may be from outside: it is if the outcome's data has [`MARKED`].
+    Marked,
+}
+
+/// What an outcome's data has, as `true`, if its text is from outside ([`OutsideText::Marked`]).
+pub const MARKED: &str = "outside";
+
+impl OutsideText {
+    /// Whether an outcome has text from outside.
+    pub fn is_in(self, outcome: &Outcome) -> bool {
+        let data = outcome.data.as_ref();
+        self != Self::Marked || data.is_some_and(|data| data[MARKED] == true)
+    }
 }
 
 /// Where a call can send data to, so that in a tainted session a person is asked first (TL-10).

@@ -33,6 +33,7 @@ mod approvals;
 mod call;
 mod compared;
 mod copies;
+mod exchanges;
 mod fork;
 mod in_memory;
 mod reads;

@@ -113,7 +113,7 @@ impl Taint {
             return;
         }
         match text {
-            OutsideText::Plain => {}
+            OutsideText::Plain | OutsideText::Marked => {}
             OutsideText::Page => self.known().link(written_out(&outcome.text)),
             OutsideText::Search => {
                 let data = outcome.data.as_ref();

@@ -329,7 +329,7 @@ impl Engine {
         self.parts.memory.admission()
     }
 
-    async fn caught_up(&self) -> bool {
+    pub(super) async fn caught_up(&self) -> bool {
         self.parts
             .projector
             .caught_up(self.parts.settings.read_wait)

@@ -392,7 +392,10 @@ impl<'a> Calls<'a> {
     fn intend(&mut self, start: &Start, foreseen: Option<Value>) {
         let examined = &start.examined;
         let (call, spec) = (&examined.call, &examined.tool.spec);
-        if examined.outside().is_some() {
+        if examined
+            .outside()
+            .is_some_and(|text| text != OutsideText::Marked)
+        {
             self.runner.taint();
         }
         // Who allows an address gives it.
@@ -473,6 +476,9 @@ impl<'a> Calls<'a> {
         }
         let (call, name, mut outcome) = (running.call, running.name, outcome.readable());
         if let Some(text) = running.outside {
+            if text.is_in(&outcome) {
+                self.runner.taint();
+            }
             mark_search(&mut outcome, text, running.after_outside);
             self.runner.session.taint.read(text, &outcome);
         }
