@@ -54,7 +54,10 @@ export interface AgentService {
   getMemory(params?: NoParams): Promise<MemoryState>;
   /** Adds facts to the long-term memory. */
   updateMemory(params: UpdateMemoryParams): Promise<void>;
-  /** Returns the memories that have words of a query, best first. */
+  /**
+   * Returns the memories and the exchanges of earlier sessions that answer a query, best
+   * first.
+   */
   searchMemory(params: SearchMemoryParams): Promise<FoundMemory[]>;
   /** Returns the skills that agents may read. */
   listSkills(params?: NoParams): Promise<SkillSummary[]>;
@@ -960,11 +963,11 @@ export interface VectorCount {
   count: number;
 }
 
-/** A memory that was found. */
+/** A memory, or an exchange of an earlier session, that was found. */
 export interface FoundMemory {
-  /** Its id. */
+  /** Its id; that of its turn for an exchange. */
   id: string;
-  /** What it says. */
+  /** What it says; of an exchange what the person said, and on the next line the answer. */
   text: string;
   /** What it is worth as a hit: more is better. */
   score: number;
@@ -972,10 +975,16 @@ export interface FoundMemory {
   words: number;
   /** How near its meaning is to the query's, from -1 to 1; absent where that is not known. */
   meaning?: number;
-  /** Where it stands: a section of the long-term memory, or the day of a note. */
+  /** Where it stands: a section of the long-term memory, the day of a note, or `exchange`. */
   source: string;
   /** The day on which it was written, `2026-11-29`; absent of a line that a hand wrote. */
   createdAt?: string;
+  /** The session of an exchange; absent of a memory. */
+  sessionId?: string;
+  /** The turn that it comes from. */
+  turnId?: string;
+  /** Whether text from outside was in its session. */
+  tainted?: boolean;
 }
 
 /** A skill in a list. */

@@ -25,6 +25,11 @@ pub struct Memory {
     /// `provider/model`, whose server gets the text of each memory.
     #[schemars(example = &"ollama/nomic-embed-text", length(min = 1, max = 200), extend("x-widens" = true))]
     pub embeddings: String,
+    /// The most exchanges of earlier sessions that are found by their meaning, the newest; words find
+    /// all of them.
+    // It opens something: more of them take more of the machine's memory.
+    #[schemars(range(min = 0, max = 1_000_000), extend("x-widens" = true))]
+    pub exchanges: u32,
     /// The past days whose notes are in a prompt.
     #[schemars(range(min = 0, max = 31), extend("x-widens" = false))]
     pub daily_window_days: u16,
@@ -40,6 +45,7 @@ impl Default for Memory {
             daily_dir: None,
             vec_store_path: None,
             embeddings: "embedded".to_owned(),
+            exchanges: 10_000,
             daily_window_days: 3,
             time_zone: None,
         }

@@ -12,8 +12,9 @@ pub const READ_SKILL: &str = "read_skill";
 
 /// The tools over the memory of the folder's store: to keep, to note, to delete, and to find.
 pub const MEMORY_TOOLS: [&str; 4] = ["remember", "note_today", "forget", "recall"];
-/// Those with which an agent proposes to the owner what to remember.
-pub(crate) const PROPOSING_TOOLS: [&str; 2] = ["remember", "note_today"];
+/// Those in a session that another token began: its agent proposes to the owner what to remember, and finds
+/// what was said in sessions of that token.
+pub(crate) const TOKEN_TOOLS: [&str; 3] = ["remember", "note_today", "recall"];
 
 /// The agent that is told.
 #[derive(Clone, Debug)]

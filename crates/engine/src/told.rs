@@ -12,7 +12,7 @@ use samovar_core::{
 use sha2::{Digest, Sha256};
 
 use crate::context::{Images, Transcript};
-use crate::guide::{Audience, Guidance, MEMORY_TOOLS, PROPOSING_TOOLS, READ_SKILL};
+use crate::guide::{Audience, Guidance, MEMORY_TOOLS, READ_SKILL, TOKEN_TOOLS};
 use crate::layers::{self, Texts};
 use crate::log::Keeping;
 use crate::parts::Parts;
@@ -38,7 +38,7 @@ pub(crate) enum MemoryUse {
     /// Nothing.
     #[default]
     None,
-    /// It proposes what to remember, for the token of this name.
+    /// It proposes what to remember for the token of this name, and finds what that said earlier.
     Proposes(Arc<str>),
     /// All of it.
     Whole,
@@ -57,12 +57,12 @@ impl MemoryUse {
     fn has(&self, tool: &str) -> bool {
         match self {
             Self::Whole => true,
-            Self::Proposes(_) => PROPOSING_TOOLS.contains(&tool) || !MEMORY_TOOLS.contains(&tool),
+            Self::Proposes(_) => TOKEN_TOOLS.contains(&tool) || !MEMORY_TOOLS.contains(&tool),
             Self::None => !MEMORY_TOOLS.contains(&tool),
         }
     }
 
-    /// The token for which it proposes.
+    /// The token for which it does.
     pub(crate) fn guest(&self) -> Option<&Arc<str>> {
         match self {
             Self::Proposes(name) => Some(name),

@@ -2,7 +2,8 @@
 //! (MD-9 to MD-13).
 //!
 //! Here: the line of a memory ([`Entry`]), the files and every change of them ([`Memories`]), what waits
-//! for the owner's answer ([`Proposal`]), which memories have the words of a query, what a prompt has of them ([`Told`]), and the tools `remember`,
+//! for the owner's answer ([`Proposal`]), what a query finds, also of earlier exchanges
+//! ([`Exchanges`]), what a prompt has of them ([`Told`]), and the tools `remember`,
 //! `note_today`, `recall` and `forget` ([`tools`]). Not here: whose memory a session has, who may call
 //! what, the prompt itself (the engine), the settings (the server).
 //!
@@ -12,6 +13,7 @@
 mod document;
 mod embedder;
 mod entry;
+mod exchange;
 mod file;
 mod index;
 mod meaning;
@@ -24,10 +26,11 @@ mod toolset;
 pub use document::{Section, entries, replaced, without};
 pub use embedder::{Embedded, Embedder};
 pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
+pub use exchange::{Asker, Exchanges, Sessions};
 pub use index::Index;
 pub use meaning::Meaning;
-pub use memories::{About, MAX_WAITING, Memories, Proposal};
+pub use memories::{About, Hit, MAX_WAITING, Memories, Proposal, Recalled, Remembered};
 pub use memory::{Kept, Memory, Origin, Settings, Source};
 pub use rank::{Ranked, ranked};
 pub use told::Told;
-pub use toolset::{FORGET, NAMES, NOTE_TODAY, RECALL, REMEMBER, tools};
+pub use toolset::{EXCHANGE, FORGET, NAMES, NOTE_TODAY, RECALL, REMEMBER, tools};

@@ -3,6 +3,7 @@
 //!
 //! There is no queue that could lose one: what is to be made are the texts that have no vector.
 
+mod exchanges;
 #[cfg(test)]
 mod tests;
 
@@ -10,8 +11,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use samovar_core::history::ExchangeId;
 use samovar_core::{TextHash, TextVector, Vectors};
 use samovar_embed::{Side, Vector};
 use samovar_locale::memory as locale;
@@ -19,6 +21,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 
 use crate::embedder::Embedder;
+use crate::exchange::Sessions;
 use crate::memory::Memory;
 
 /// After so long without work the embedder rests.
@@ -43,6 +46,7 @@ pub struct Meaning {
     embedder: Arc<dyn Embedder>,
     store: Arc<dyn Vectors>,
     runtime: Handle,
+    sessions: OnceLock<Sessions>,
     state: Mutex<State>,
     changed: Condvar,
     /// The threads of turns that wait for their message's vector.
@@ -63,6 +67,7 @@ struct State {
     failed: HashSet<TextHash>,
     /// The texts that are gone and may have one in the store.
     gone: Vec<TextHash>,
+    exchanges: exchanges::Known,
     has_thread: bool,
     /// Whether the thread has something to do.
     is_busy: bool,
@@ -75,6 +80,8 @@ enum Work {
     Load,
     Remove(Vec<TextHash>),
     Embed(TextHash, String),
+    LookAtExchanges,
+    EmbedExchange(ExchangeId),
     Rest,
     End,
 }
@@ -86,6 +93,7 @@ impl Meaning {
             embedder,
             store,
             runtime: Handle::current(),
+            sessions: OnceLock::new(),
             state: Mutex::default(),
             changed: Condvar::new(),
             soon: AtomicUsize::new(0),
@@ -102,12 +110,9 @@ impl Meaning {
     /// What a query means; `None` if that cannot be known now, or nothing is known to compare it with.
     /// Waits a moment for vectors that are being made. May block for a second.
     pub(crate) fn of_query(&self, query: &str) -> Option<Vector> {
-        let is_busy = |state: &mut State| state.is_busy;
-        let settled = self
-            .settled
-            .wait_timeout_while(self.lock(), MAX_SETTLING, is_busy);
-        let (state, _) = settled.unwrap_or_else(PoisonError::into_inner);
+        let state = self.settle();
         let is_empty = state.known.as_ref().is_none_or(HashMap::is_empty);
+        let is_empty = is_empty && state.exchanges.count() == 0;
         drop(state);
         if is_empty || query.trim().is_empty() {
             return None;
@@ -140,11 +145,22 @@ impl Meaning {
         vector.recv_timeout(MAX_WAIT).ok().flatten()
     }
 
+    /// Waits a moment until the thread has done what there is to do.
+    fn settle(&self) -> MutexGuard<'_, State> {
+        let is_busy = |state: &mut State| state.is_busy;
+        let settled = self
+            .settled
+            .wait_timeout_while(self.lock(), MAX_SETTLING, is_busy);
+        let (state, _) = settled.unwrap_or_else(PoisonError::into_inner);
+        state
+    }
+
     /// Why memories are found by their words alone, in one sentence.
     pub(crate) fn problem(&self) -> Option<String> {
         let state = self.lock();
         let why = state.problem.as_ref()?;
-        Some(locale::without_meaning(state.wanted.len().max(1), why))
+        let count = state.wanted.len() + state.exchanges.lacking();
+        Some(locale::without_meaning(count.max(1), why))
     }
 
     /// What these memories mean, as far as that is known, in the form that queries are compared with. What is not known
@@ -152,10 +168,8 @@ impl Meaning {
     pub(crate) fn of(self: &Arc<Self>, all: &[Memory]) -> Vec<Option<Vector>> {
         let hashes: Vec<_> = all.iter().map(|memory| hash(&memory.entry.text)).collect();
         let mut state = self.lock();
-        let has_work = || !all.is_empty() || self.store.is_there();
-        if !state.has_thread && !state.is_closed && has_work() {
-            state.has_thread = self.begin();
-            state.is_busy = state.has_thread;
+        if self.begin_if(&mut state, !all.is_empty() || self.store.is_there()) {
+            state.is_busy = true;
         }
         let Some(known) = &mut state.known else {
             return vec![None; all.len()];
@@ -210,6 +224,15 @@ impl Meaning {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Begins the thread if there is something to do for it; whether it has begun now.
+    fn begin_if(self: &Arc<Self>, state: &mut State, has_work: bool) -> bool {
+        if state.has_thread || state.is_closed || !has_work {
+            return false;
+        }
+        state.has_thread = self.begin();
+        state.has_thread
+    }
+
     fn begin(self: &Arc<Self>) -> bool {
         let meaning = self.clone();
         let thread = thread::Builder::new().name("meaning".to_owned());
@@ -226,10 +249,13 @@ impl Meaning {
     }
 
     fn work(&self) {
-        let mut fresh = Vec::new();
+        let (mut fresh, mut exchanges) = (Vec::new(), Vec::new());
         let mut pause = FIRST_PAUSE;
         loop {
-            let done = match self.next() {
+            let sessions = self.sessions.get();
+            let work = self.next();
+            let is_of_exchanges = matches!(work, Work::LookAtExchanges | Work::EmbedExchange(_));
+            let done = match work {
                 Work::End => return,
                 Work::Rest => {
                     self.embedder.rest();
@@ -237,10 +263,16 @@ impl Meaning {
                 }
                 Work::Load => self.load(),
                 Work::Remove(gone) => {
-                    fresh.retain(|(text, _)| !gone.contains(text));
+                    let stays = |(text, _): &TextVector| !gone.contains(text);
+                    fresh.retain(stays);
+                    exchanges.retain(stays);
                     self.remove(gone)
                 }
                 Work::Embed(text, words) => self.embed(text, &words, &mut fresh),
+                Work::LookAtExchanges => sessions.map_or(Ok(()), |it| self.look(it)),
+                Work::EmbedExchange(id) => {
+                    sessions.map_or(Ok(()), |it| self.embed_exchange(it, id, &mut exchanges))
+                }
             };
             let is_due =
                 fresh.len() >= AT_ONCE || (!fresh.is_empty() && self.lock().wanted.is_empty());
@@ -249,8 +281,14 @@ impl Meaning {
             } else {
                 Ok(())
             };
+            let is_last = exchanges.len() >= AT_ONCE || !self.has_more_exchanges(&self.lock());
+            let kept = if is_last || done.is_err() {
+                kept.and(self.keep_exchanges(&mut exchanges))
+            } else {
+                kept
+            };
             let is_asked = || self.told.get().is_some_and(|told| told());
-            if (is_due || fresh.is_empty()) && !is_asked() {
+            if !is_of_exchanges && (is_due || fresh.is_empty()) && !is_asked() {
                 return;
             }
             match done.and(kept) {
@@ -271,6 +309,7 @@ impl Meaning {
     /// What is to be done next, once there is something.
     fn next(&self) -> Work {
         let mut state = self.lock();
+        let begun = Instant::now();
         loop {
             if state.is_closed {
                 return Work::End;
@@ -284,13 +323,23 @@ impl Meaning {
             if let Some((text, words)) = state.wanted.pop() {
                 return Work::Embed(text, words);
             }
+            let sessions = self.sessions.get();
+            let exchanges = sessions.map(|sessions| state.exchanges.next(sessions));
+            if matches!(exchanges, Some(Ok(Work::LookAtExchanges))) {
+                return Work::LookAtExchanges;
+            }
+            // Nothing waits for the vectors of exchanges.
             state.is_busy = false;
             self.settled.notify_all();
-            let waited = self.changed.wait_timeout(state, IDLE);
-            let (next, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-            state = next;
+            let wait = match exchanges {
+                Some(Ok(work)) => return work,
+                Some(Err(wait)) => wait.min(IDLE),
+                None => IDLE,
+            };
+            let waited = self.changed.wait_timeout(state, wait);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             let is_idle = state.wanted.is_empty() && state.gone.is_empty() && !state.is_closed;
-            if waited.timed_out() && is_idle {
+            if begun.elapsed() >= IDLE && is_idle {
                 return Work::Rest;
             }
         }
@@ -306,6 +355,10 @@ impl Meaning {
     }
 
     fn load(&self) -> Result<(), String> {
+        if !self.store.is_there() {
+            self.lock().known = Some(HashMap::new());
+            return Ok(());
+        }
         let loaded = self
             .runtime
             .block_on(self.store.load(self.embedder.model()));
@@ -314,10 +367,7 @@ impl Meaning {
             Ok(loaded) => (loaded, Ok(())),
             Err(why) => (Vec::new(), Err(why)),
         };
-        let loaded = loaded
-            .into_iter()
-            .filter_map(|(text, bytes)| Some((text, Vector::read(&bytes)?)));
-        self.lock().known = Some(loaded.collect());
+        self.lock().known = Some(kept_vectors(loaded).collect());
         done
     }
 
@@ -354,6 +404,11 @@ impl Meaning {
         let removed = self.runtime.block_on(self.store.remove(gone.clone()));
         removed.inspect_err(|_| self.lock().gone.extend(gone))
     }
+}
+
+fn kept_vectors(rows: Vec<TextVector>) -> impl Iterator<Item = (TextHash, Vector)> {
+    let rows = rows.into_iter();
+    rows.filter_map(|(text, bytes)| Some((text, Vector::read(&bytes)?)))
 }
 
 fn hash(text: &str) -> TextHash {

@@ -16,14 +16,17 @@ use jiff::civil::Date;
 use samovar_core::{Clock, failpoint};
 use samovar_locale::memory as locale;
 use samovar_sandbox::SmallFiles;
+use tokio::runtime::Handle;
 
 use crate::document::{self, Section};
 use crate::entry::{Entry, MemoryId, one_line};
+use crate::exchange::Sessions;
 use crate::file::{Place, Seen};
 use crate::meaning::Meaning;
 use crate::memory::{Kept, Memory, Origin, Settings, Source};
 
 use known::Known;
+pub use known::{Hit, Recalled, Remembered};
 pub use proposals::{About, MAX_WAITING, Proposal};
 
 /// The days that are read, at most, the newest.
@@ -71,8 +74,8 @@ pub struct Memories {
     settings: Settings,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    /// As they were seen last, for who must not wait for a file.
-    seen: Mutex<Arc<Known>>,
+    /// Where earlier exchanges come from, and what reads them.
+    sessions: OnceLock<(Sessions, Handle)>,
     pub(crate) meaning: OnceLock<Arc<Meaning>>,
     /// Why meaning counts for nothing, where it should.
     no_meaning: OnceLock<String>,
@@ -85,7 +88,7 @@ impl Memories {
             settings,
             clock,
             state: Mutex::default(),
-            seen: Mutex::default(),
+            sessions: OnceLock::new(),
             meaning: OnceLock::new(),
             no_meaning: OnceLock::new(),
         };

@@ -7,11 +7,11 @@
 use std::cmp::Ordering;
 
 /// The part of a query's words that a memory must have for them to vote.
-const LEAST_WORDS: f32 = 0.15;
+pub(crate) const LEAST_WORDS: f32 = 0.15;
 /// What having all words of a query is worth beside a cosine.
-const WORDS: f32 = 0.2;
+pub(crate) const WORDS: f32 = 0.2;
 /// A memory whose vector is further away is no hit by its meaning alone.
-const LEAST_COSINE: f32 = 0.25;
+pub(crate) const LEAST_COSINE: f32 = 0.25;
 
 /// A memory that answers a query.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use samovar_core::approval::{Previewed, visible};
-use samovar_core::tool::{DEFAULT_TIMEOUT, Origin as ToolOrigin, OutsideText, Sharing};
+use samovar_core::history::Exchange;
+use samovar_core::tool::{DEFAULT_TIMEOUT, MARKED, Origin as ToolOrigin, OutsideText, Sharing};
 use samovar_core::{
-    Asks, CallContext, CallFacts, Closer, Effect, Future, Outcome, Preview, Probed, ToolCall,
-    ToolReply, ToolSpec, Toolset,
+    Asks, Beginner, CallContext, CallFacts, Closer, Effect, Future, Outcome, Preview, Probed,
+    ToolCall, ToolReply, ToolSpec, Toolset,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::document::Section;
 use crate::entry::MemoryId;
-use crate::memories::{About, Memories};
+use crate::exchange::Asker;
+use crate::memories::{About, Memories, Recalled, Remembered};
 use crate::memory::{Kept, Memory, Origin, Source};
 
 /// Keeps a fact.
@@ -27,6 +30,11 @@ pub const FORGET: &str = "forget";
 /// All of them.
 pub const NAMES: [&str; 4] = [REMEMBER, NOTE_TODAY, RECALL, FORGET];
 
+/// Where an exchange is that was found.
+pub const EXCHANGE: &str = "exchange";
+/// Characters of it that are shown.
+const MAX_SAID: usize = 300;
+const MAX_ANSWER: usize = 600;
 /// How many memories a recall finds, and at most.
 const HITS: usize = 5;
 const MAX_HITS: usize = 20;
@@ -117,7 +125,7 @@ impl Toolset for MemoryTools {
             ),
             spec(
                 RECALL,
-                "Finds what was remembered or noted, by words and meaning.",
+                "Finds what was remembered or said before, by words and meaning.",
                 &json!({"query": text(), "limit": {"type": "integer", "minimum": 1, "maximum": MAX_HITS}}),
                 Effect::Read,
             ),
@@ -139,12 +147,9 @@ impl Toolset for MemoryTools {
                 ..CallFacts::default()
             });
         }
-        let query = Query::deserialize(&call.args).ok();
-        let has_outside =
-            query.is_some_and(|query| self.0.may_recall_outside(&query.query, query.limit()));
         Some(CallFacts {
             reads: true,
-            outside: has_outside.then_some(OutsideText::Plain),
+            outside: Some(OutsideText::Marked),
             ..CallFacts::default()
         })
     }
@@ -260,38 +265,74 @@ fn proposed(Kept { id, was_there }: &Kept) -> Outcome {
 }
 
 fn recall(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {
-    // The gate has decided by what was there when the call was examined.
-    let outside = context.facts.as_ref().and_then(|facts| facts.outside);
-    recalled(memories, &call.args, outside)
-}
-
-fn recalled(
-    memories: &Memories,
-    args: &Value,
-    outside: Option<OutsideText>,
-) -> Result<Outcome, String> {
-    let query = Query::deserialize(args).map_err(|error| misfit(&error))?;
-    let found = memories.recall(&query.query, query.limit());
-    if outside.is_none() && found.iter().any(|(memory, _)| memory.entry.is_tainted) {
-        return Err("the memories have just changed; recall again".to_owned());
-    }
-    let mut lines: Vec<_> = found.iter().map(|(memory, _)| shown(memory)).collect();
-    let unread = memories.unread();
-    if !unread.is_empty() {
-        let why = unread.join("; ");
-        if found.is_empty() {
+    let query = Query::deserialize(&call.args).map_err(|error| misfit(&error))?;
+    let begun_by = match &context.guest {
+        Some(name) => Beginner::Token(name.to_string()),
+        None => Beginner::Owner,
+    };
+    let asker = Asker {
+        begun_by,
+        session: Some(context.session.clone()),
+    };
+    let Recalled { hits, problem } = memories.recall(&query.query, &asker, query.limit());
+    let mut lines: Vec<_> = hits.iter().map(|hit| found(&hit.what)).collect();
+    // Another token's agent is told nothing of the owner's files.
+    let unread = context.guest.is_none().then(|| memories.unread());
+    let lacks: Vec<_> = unread.into_iter().flatten().chain(problem).collect();
+    if !lacks.is_empty() {
+        let why = lacks.join("; ");
+        if hits.is_empty() {
             return Err(format!("nothing was found, but not all can be read: {why}"));
         }
         lines.push(format!("There may be more: {why}."));
-    } else if found.is_empty() {
+    } else if hits.is_empty() {
         lines.push("nothing is remembered of this".to_owned());
     }
-    let hits = found.iter().map(|(memory, found)| {
-        let id = &memory.entry.id;
-        json!({"id": id, "score": found.score, "source": memory.source.to_string()})
+    let is_outside = hits.iter().any(|hit| hit.what.is_tainted());
+    let hits = hits.iter().map(|hit| match &hit.what {
+        Remembered::Memory(Memory { entry, source }) => json!({
+            "id": entry.id, "score": hit.ranked.score, "source": source.to_string(),
+        }),
+        Remembered::Exchange(exchange) => json!({
+            "id": exchange.id.turn, "score": hit.ranked.score, "source": EXCHANGE,
+            "session": exchange.id.session,
+        }),
     });
-    let data = json!({"hits": hits.collect::<Vec<_>>()});
+    let mut data = json!({"hits": hits.collect::<Vec<_>>()});
+    if is_outside {
+        data[MARKED] = true.into();
+    }
     Ok(Outcome::done(lines.join("\n")).with_data(data))
+}
+
+/// What was found, as an agent reads it.
+fn found(what: &Remembered) -> String {
+    let Exchange {
+        id,
+        said,
+        answer,
+        at,
+        tainted,
+    } = match what {
+        Remembered::Memory(memory) => return shown(memory),
+        Remembered::Exchange(exchange) => exchange,
+    };
+    let short = |text: &str, most: usize| {
+        let words: Vec<_> = text.split_whitespace().collect();
+        let words = words.join(" ");
+        let mut short: String = words.chars().take(most).collect();
+        if short.len() < words.len() {
+            short.push('…');
+        }
+        short
+    };
+    let day = Timestamp::from_millisecond(at.0).unwrap_or_default();
+    let day = day.strftime("%Y-%m-%d");
+    let (said, answer) = (short(said, MAX_SAID), short(answer, MAX_ANSWER));
+    let (session, mark) = (&id.session, mark(*tainted));
+    format!(
+        "- asked: {said}\n  answered: {answer} [{EXCHANGE} of {day} in session {session}{mark}]"
+    )
 }
 
 fn forget(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result<Outcome, String> {
@@ -337,20 +378,24 @@ fn misfit(error: &serde_json::Error) -> String {
     format!("the arguments do not fit: {error}")
 }
 
-fn shown(memory: &Memory) -> String {
-    let entry = &memory.entry;
-    let mark = if entry.is_tainted {
+fn mark(is_tainted: bool) -> &'static str {
+    if is_tainted {
         ", after text from outside"
     } else {
         ""
-    };
+    }
+}
+
+fn shown(memory: &Memory) -> String {
+    let entry = &memory.entry;
+    let mark = mark(entry.is_tainted);
     format!("- {} [{}; {}{mark}]", entry.text, entry.id, memory.source)
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
-    use samovar_core::{Clock, Millis};
+    use samovar_core::{AgentPath, CallId, Clock, Millis, SessionId, TurnId};
 
     use super::*;
     use crate::memory::Settings;
@@ -380,7 +425,11 @@ mod tests {
     fn a_recall_says_what_it_could_not_read() {
         let dir = tempfile::TempDir::new().unwrap();
         let memories = opened(&dir);
-        let recalled = || super::recalled(&memories, &json!({"query": "tea"}), None);
+        let (session, turn) = (SessionId::new("s").unwrap(), TurnId::new("t").unwrap());
+        let id = CallId::new("c").unwrap();
+        let context = CallContext::new(session, turn, AgentPath::root("master"), id.clone());
+        let call = ToolCall::new(id, RECALL, json!({"query": "tea"}));
+        let recalled = || super::recall(&memories, &call, &context);
         assert_eq!(recalled().unwrap().text, "nothing is remembered of this");
         std::fs::write(dir.path().join("MEMORY.md"), b"- caf\xe9\n").unwrap();
         let why = recalled().unwrap_err();

@@ -134,11 +134,17 @@ async fn search(query: String, common: &Common) -> Result<(), Failure> {
     output::list(format, "memory", &found, |found| {
         let rows = found.iter().map(|found| {
             let what = beginning(&found.text, SHOWN);
+            let mark = if found.tainted { text::tainted() } else { "" };
+            let source = match &found.session_id {
+                Some(session) => text::in_session(&found.source, session),
+                None => found.source.clone(),
+            };
             vec![
                 found.id.clone(),
                 format!("{:.2}", found.score),
                 by(found).to_owned(),
-                found.source.clone(),
+                source,
+                mark.to_owned(),
                 what,
             ]
         });

@@ -151,6 +151,9 @@ pub struct GuideConfig {
     pub always_load: Vec<String>,
 }
 
+/// How long after a turn has begun what was said before gets vectors, once none runs.
+const QUIET: Duration = Duration::from_secs(30);
+
 /// What agents remember.
 #[derive(Clone, Debug)]
 pub struct MemoryConfig {
@@ -162,6 +165,10 @@ pub struct MemoryConfig {
     pub vectors: Option<PathBuf>,
     /// What finds memories by their meaning: `embedded`, `off`, or a `provider/model`.
     pub embeddings: String,
+    /// How many exchanges of earlier sessions are found by their meaning, at most: the newest.
+    pub exchanges: u32,
+    /// How long after a turn has begun what was said gets vectors, once none runs.
+    pub quiet: Duration,
     /// The past days whose notes are in a prompt.
     pub window_days: u16,
     /// The time zone that days are of; `None` for the system's.
@@ -263,6 +270,8 @@ impl Config {
                 daily: set.memory.daily_dir.clone(),
                 vectors: set.memory.vec_store_path.clone(),
                 embeddings: set.memory.embeddings.clone(),
+                exchanges: set.memory.exchanges,
+                quiet: QUIET,
                 window_days: set.memory.daily_window_days,
                 zone: None,
             }),

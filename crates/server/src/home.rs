@@ -188,7 +188,7 @@ impl Opening {
     pub async fn finish(self) -> Result<Home, OpenError> {
         let mut config = self.config;
         let (workspace, toolbox) = furnish(&mut config, &self.shared, &self.files)?;
-        self.shared.api.know_meaning(&config);
+        self.shared.know_meaning(&config);
         // Here a start ends what a tool of an earlier run has left running, before any turn continues
         // (DU-18, step 2). None of the tools that there are starts a process.
         let reports = self.shared.api.reports.clone();

@@ -43,6 +43,7 @@ mod endpoint;
 mod engine_cell;
 mod error;
 mod examiner;
+mod exchanges;
 mod failures;
 mod folder;
 mod grant;

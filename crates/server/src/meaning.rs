@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use samovar_embed::{Side, Vector};
 use samovar_locale as locale;
-use samovar_memory::{Embedded, Embedder, Meaning};
+use samovar_memory::{Embedded, Embedder, Meaning, Sessions};
 use samovar_providers::Embeddings;
 use tokio::runtime::Handle;
 
-use crate::api::State;
 use crate::config::Config;
 use crate::data_dir;
+use crate::exchanges::OfSessions;
+use crate::router::Shared;
 
 /// The file with what they mean.
 const VECTORS: &str = "vectors.db";
@@ -23,21 +24,26 @@ const EMBEDDED: &str = "embedded";
 const MAX_QUERY: Duration = Duration::from_secs(2);
 const MAX_PASSAGE: Duration = Duration::from_mins(1);
 
-impl State {
-    /// Lets memories be found by their meaning, by the settings. A model that cannot be asked keeps no server
+impl Shared {
+    /// Lets exchanges of earlier sessions be found, and these and memories by their meaning, by the settings. A model that cannot be asked keeps no server
     /// from its work.
-    pub(crate) fn know_meaning(&self, config: &Config) {
-        let Some(guide) = self.guide.get() else {
+    pub(crate) fn know_meaning(self: &Arc<Self>, config: &Config) {
+        let Some(guide) = self.api.guide.get() else {
             return;
         };
         let (memories, set) = (&guide.memories, &config.memory);
+        memories.know_sessions(Sessions {
+            exchanges: Arc::new(OfSessions(Arc::downgrade(self))),
+            most: set.exchanges,
+            quiet: set.quiet,
+        });
         let embedder: Arc<dyn Embedder> = match set.embeddings.as_str() {
             OFF => return,
             EMBEDDED => match Embedded::new() {
                 Some(embedded) => Arc::new(embedded),
                 None => return memories.lack_meaning(locale::memory::no_model().to_owned()),
             },
-            name => match self.registry.embeddings(name) {
+            name => match self.api.registry.embeddings(name) {
                 Ok(model) => Arc::new(Served {
                     model,
                     runtime: Handle::current(),

@@ -65,6 +65,9 @@ fn zone(named: Option<&OsStr>) -> (TimeZone, Option<String>) {
 
 /// What an agent is told, with the memories if it has them.
 pub(crate) fn tell(memories: &Memories, audience: &Audience, guidance: Guidance) -> Guidance {
+    if audience.is_with_person {
+        memories.turn_begins();
+    }
     if !audience.has_memory {
         return guidance;
     }

@@ -106,6 +106,7 @@ impl FileChanges for WithMemories {
 
     fn forget<'a>(&'a self, session: &'a SessionId, turns: &'a [TurnId]) -> Future<'a, ()> {
         Box::pin(async move {
+            self.memories.forget_exchanges(session, Some(turns));
             let finished = self.with_memories(|memories| {
                 memories.finish();
                 Ok(())
@@ -118,6 +119,7 @@ impl FileChanges for WithMemories {
     }
 
     fn forget_session<'a>(&'a self, session: &'a SessionId) -> Future<'a, ()> {
+        self.memories.forget_exchanges(session, None);
         self.changes.forget_session(session)
     }
 }

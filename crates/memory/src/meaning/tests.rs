@@ -11,7 +11,7 @@ use samovar_stores::SqliteVectors;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Embedded, Memories, MemoryId, Origin, Section, Settings};
+use crate::{Asker, Embedded, Memories, MemoryId, Origin, Remembered, Section, Settings};
 
 struct Never;
 
@@ -112,8 +112,12 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 fn found(memories: &Memories, query: &str) -> Vec<String> {
-    let found = memories.recall(query, 3).into_iter();
-    found.map(|(memory, _)| memory.entry.text).collect()
+    let found = memories.recall(query, &Asker::owner(), 3).hits.into_iter();
+    let texts = found.map(|hit| match hit.what {
+        Remembered::Memory(memory) => memory.entry.text,
+        Remembered::Exchange(exchange) => exchange.answer,
+    });
+    texts.collect()
 }
 
 const FACTS: [&str; 3] = [

@@ -2,13 +2,17 @@
 //! finds of them.
 
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+use samovar_core::history::Exchange;
+use samovar_core::{Beginner, SessionId, TurnId};
 use samovar_embed::Vector;
+use tokio::runtime::Handle;
 
 use super::{Memories, State, forgotten};
 use crate::document;
 use crate::entry::MemoryId;
+use crate::exchange::{Asker, Sessions};
 use crate::index::Index;
 use crate::meaning::Meaning;
 use crate::memory::{Memory, Source};
@@ -39,9 +43,56 @@ impl Known {
     }
 }
 
+/// What a query finds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recalled {
+    /// The hits, best first.
+    pub hits: Vec<Hit>,
+    /// Why earlier exchanges could not be looked at, in one sentence.
+    pub problem: Option<String>,
+}
+
+/// A hit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// What was found.
+    pub what: Remembered,
+    /// What it is worth.
+    pub ranked: Ranked,
+}
+
+/// What can be recalled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Remembered {
+    /// A memory.
+    Memory(Memory),
+    /// An exchange of an earlier session.
+    Exchange(Exchange),
+}
+
+impl Remembered {
+    /// Whether text from outside was in its session (TL-10).
+    pub fn is_tainted(&self) -> bool {
+        match self {
+            Self::Memory(memory) => memory.entry.is_tainted,
+            Self::Exchange(exchange) => exchange.tainted,
+        }
+    }
+}
+
 impl Memories {
+    /// From now on exchanges of earlier sessions are recalled, too; called within a runtime, and before
+    /// [`know_meaning`](Self::know_meaning).
+    pub fn know_sessions(&self, sessions: Sessions) {
+        let with = (sessions, Handle::current());
+        self.sessions.set(with).unwrap_or_default();
+    }
+
     /// From now on they are found by what they mean, too.
     pub fn know_meaning(self: &Arc<Self>, meaning: Arc<Meaning>) {
+        if let Some((sessions, _)) = self.sessions.get() {
+            meaning.know_exchanges(sessions.clone());
+        }
         let this = Arc::downgrade(self);
         meaning.tell(move || this.upgrade().inspect(|this| this.again()).is_some());
         if self.meaning.set(meaning).is_ok() {
@@ -80,14 +131,56 @@ impl Memories {
         all.find(|memory| memory.entry.id == *id).cloned()
     }
 
-    /// Those that answer a query by their words or their meaning, with what each is worth, best first.
-    pub fn recall(&self, query: &str, limit: usize) -> Vec<(Memory, Ranked)> {
+    /// What answers a query by its words or its meaning, best first: all memories for the owner, and for
+    /// each who asks the exchanges of sessions that they began.
+    pub fn recall(&self, query: &str, asker: &Asker, limit: usize) -> Recalled {
         // What has changed is embedded meanwhile.
         drop(self.look());
         let meaning = self.meaning.get();
-        let meaning = meaning.and_then(|meaning| meaning.of_query(query));
+        let vector = meaning.and_then(|meaning| {
+            meaning.read_exchanges();
+            meaning.of_query(query)
+        });
         let known = self.look().known.clone();
-        known.find(query, meaning.as_ref(), limit)
+        let mut hits = Vec::new();
+        if asker.begun_by == Beginner::Owner {
+            let found = known.find(query, vector.as_ref(), limit).into_iter();
+            hits.extend(found.map(|(memory, ranked)| Hit {
+                what: Remembered::Memory(memory),
+                ranked,
+            }));
+        }
+        let mut problem = None;
+        if let Some((sessions, runtime)) = self.sessions.get() {
+            let cosines = vector.zip(meaning);
+            let cosines = cosines.map(|(vector, meaning)| meaning.cosines(&vector, asker));
+            let cosines = cosines.unwrap_or_default();
+            match sessions.find(runtime, query, asker, &cosines, limit) {
+                Ok(found) => hits.extend(found.into_iter().map(|(exchange, ranked)| Hit {
+                    what: Remembered::Exchange(exchange),
+                    ranked,
+                })),
+                Err(why) => problem = Some(why),
+            }
+        }
+        // Stable: of equal ones a memory is before an exchange.
+        hits.sort_by(|one, other| other.ranked.score.total_cmp(&one.ranked.score));
+        hits.truncate(limit);
+        Recalled { hits, problem }
+    }
+
+    /// A turn begins: what was said before is to be found by its meaning, once it is quiet.
+    pub fn turn_begins(&self) {
+        if let Some(meaning) = self.meaning.get() {
+            meaning.turn_begins();
+        }
+    }
+
+    /// Turns of a session were taken back, or all of it goes: what their exchanges mean goes soon. Waits for nothing.
+    pub fn forget_exchanges(&self, session: &SessionId, turns: Option<&[TurnId]>) {
+        if let Some(meaning) = self.meaning.get() {
+            meaning.forget_exchanges(session, turns);
+        }
     }
 
     /// Those among some that answer a message, best first. Waits for no vector longer than 50 ms, and for
@@ -108,21 +201,6 @@ impl Memories {
             .find(message, meaning.as_ref(), usize::MAX)
             .into_iter();
         found.filter(|(memory, _)| is_among(memory)).collect()
-    }
-
-    /// Whether a recall may find one that is marked as from outside, by those that were seen last; waits
-    /// for no file and no vector.
-    pub(crate) fn may_recall_outside(&self, query: &str, limit: usize) -> bool {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = seen.clone();
-        drop(seen);
-        let is_outside = |memory: &Memory| memory.entry.is_tainted;
-        // What a query means is not known before it is embedded.
-        if known.vectors.iter().any(Option::is_some) {
-            return known.all.iter().any(is_outside);
-        }
-        let found = known.find(query, None, limit);
-        found.iter().any(|(memory, _)| is_outside(memory))
     }
 
     /// Why files cannot be read or changed, and what else a person has to know, a sentence each.
@@ -189,7 +267,6 @@ impl Memories {
             index,
             vectors: vectors.unwrap_or_default(),
         });
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = state.known.clone();
     }
 }
 

@@ -11,6 +11,7 @@ use samovar_core::{Millis, TurnId};
 use tempfile::TempDir;
 
 use super::*;
+use crate::exchange::Asker;
 
 /// 2026-11-29, 23:59:30 in UTC.
 const BEFORE_MIDNIGHT: i64 = 1_795_996_770_000;
@@ -70,6 +71,15 @@ fn origin(call: &str) -> Origin {
         turn: TurnId::new("t1").ok(),
         is_tainted: false,
     }
+}
+
+fn recalled(memories: &Memories, query: &str, limit: usize) -> Vec<Memory> {
+    let found = memories.recall(query, &Asker::owner(), limit).hits;
+    let found = found.into_iter().filter_map(|hit| match hit.what {
+        Remembered::Memory(memory) => Some(memory),
+        Remembered::Exchange(_) => None,
+    });
+    found.collect()
 }
 
 fn facts(memories: &Memories) -> Vec<String> {
@@ -140,7 +150,7 @@ fn what_was_forgotten_is_not_recalled_nor_told_nor_written_again() {
         .remember("Likes tea.", Section::Facts, origin("a"))
         .unwrap();
     memories.note("Drank tea.", origin("b")).unwrap();
-    assert_eq!(memories.recall("tea", 5).len(), 2);
+    assert_eq!(recalled(&memories, "tea", 5).len(), 2);
     for call in ["a", "b"] {
         memories.forget(&origin(call).id).unwrap();
     }
@@ -151,7 +161,7 @@ fn what_was_forgotten_is_not_recalled_nor_told_nor_written_again() {
             .is_err()
     );
     for memories in [memories, place.open()] {
-        assert_eq!(memories.recall("tea", 5), []);
+        assert_eq!(recalled(&memories, "tea", 5), []);
         assert_eq!(memories.tell(), crate::Told::default());
         assert!(memories.was_forgotten(&origin("b").id));
     }
@@ -201,7 +211,7 @@ fn what_a_hand_writes_and_removes_counts_at_once() {
     )
     .unwrap();
     assert_eq!(facts(&memories), ["Likes tea.", "Likes milk."]);
-    let milk = memories.recall("milk", 1)[0].0.entry.id.clone();
+    let milk = recalled(&memories, "milk", 1)[0].entry.id.clone();
     memories.forget(&milk).unwrap();
     assert!(place.text("MEMORY.md").ends_with("Some prose.\n"));
     // A line of a hand may be written again by hand.
@@ -411,7 +421,7 @@ fn the_persons_own_file_is_read_by_every_store_and_written_by_the_person_alone()
             told.contains("- Answers in British English. [maaaaaaaaaa]"),
             "{told}"
         );
-        let found = &store.recall("british", 1)[0].0;
+        let found = &recalled(store, "british", 1)[0];
         assert_eq!(found.source, Source::Person(Some(Section::Preferences)));
         // It is not said once more in the folder's.
         let again = store.remember("answers in british english", Section::Facts, origin("a"));
@@ -478,5 +488,5 @@ fn a_turn_that_is_taken_back_leaves_what_a_person_has_corrected_since() {
     let gone = memories.forget_turns(&[TurnId::new("t1").unwrap()], None);
     assert_eq!(gone.unwrap(), [origin("d").id]);
     assert!(place.text("MEMORY.md").contains("Fact d."));
-    assert_eq!(memories.recall("fact d", 5), []);
+    assert_eq!(recalled(&memories, "fact d", 5), []);
 }

@@ -1,10 +1,13 @@
 //! What is remembered: seen, changed and deleted by its owner (MD-13).
 
+use jiff::Timestamp;
 use samovar_core::audit::What;
 use samovar_core::{Code, Error};
 use samovar_engine::memory_left_out;
 use samovar_locale as locale;
-use samovar_memory::{Memories, Memory, MemoryId, Origin, Proposal, Section};
+use samovar_memory::{
+    Asker, EXCHANGE, Hit, Memories, Memory, MemoryId, Origin, Proposal, Remembered, Section,
+};
 use samovar_wire::agent::{
     self, DailyNotes, FoundMemory, MAX_FACTS, MemoryState, NoParams, SearchMemoryParams,
     UpdateMemoryParams, VectorCount,
@@ -45,7 +48,7 @@ pub(super) fn routes() -> Vec<Endpoint> {
             &[Verb::Post, Verb::Get],
             Scope::Admin,
             of_agent("searchMemory"),
-            "Returns the memories that have words of a query, best first.",
+            "Returns the memories and the exchanges of earlier sessions that answer a query, best first.",
             search_memory,
         ),
         Endpoint::answering(
@@ -141,19 +144,50 @@ async fn update_memory(call: Call, params: UpdateMemoryParams) -> Result<(), Err
 
 async fn search_memory(call: Call, params: SearchMemoryParams) -> Result<Vec<FoundMemory>, Error> {
     on_memories(&call, move |memories| {
-        let found = memories.recall(&params.query, params.limit()).into_iter();
-        let found = found.map(|(memory, found)| FoundMemory {
-            id: memory.entry.id.to_string(),
-            source: memory.source.to_string(),
-            text: memory.entry.text,
-            score: found.score,
-            words: found.words,
-            meaning: found.meaning,
-            created_at: memory.entry.date,
-        });
-        Ok(found.collect())
+        let recalled = memories.recall(&params.query, &Asker::owner(), params.limit());
+        match recalled.problem {
+            Some(why) if recalled.hits.is_empty() => Err(Error::new(Code::Unavailable, why)),
+            _ => Ok(recalled.hits.into_iter().map(found).collect()),
+        }
     })
     .await
+}
+
+fn found(Hit { what, ranked }: Hit) -> FoundMemory {
+    let tainted = what.is_tainted();
+    let (session_id, turn_id) = match &what {
+        Remembered::Memory(memory) => (None, memory.entry.turn.clone()),
+        Remembered::Exchange(it) => (Some(it.id.session.clone()), Some(it.id.turn.clone())),
+    };
+    let (id, source, text, created_at) = match what {
+        Remembered::Memory(Memory { entry, source }) => (
+            entry.id.to_string(),
+            source.to_string(),
+            entry.text,
+            entry.date,
+        ),
+        Remembered::Exchange(it) => {
+            let day = Timestamp::from_millisecond(it.at.0).unwrap_or_default();
+            (
+                it.id.turn.to_string(),
+                EXCHANGE.to_owned(),
+                format!("{}\n{}", it.said, it.answer),
+                Some(day.strftime("%Y-%m-%d").to_string()),
+            )
+        }
+    };
+    FoundMemory {
+        id,
+        source,
+        text,
+        score: ranked.score,
+        words: ranked.words,
+        meaning: ranked.meaning,
+        created_at,
+        session_id,
+        turn_id,
+        tainted,
+    }
 }
 
 async fn list(call: Call, _params: NoParams) -> Result<RememberedList, Error> {

@@ -1,5 +1,6 @@
 //! What is remembered, as clients see it (MD-13).
 
+use samovar_core::{SessionId, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,13 +70,13 @@ pub struct VectorCount {
     pub count: u64,
 }
 
-/// A memory that was found.
+/// A memory, or an exchange of an earlier session, that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundMemory {
-    /// Its id.
+    /// Its id; that of its turn for an exchange.
     pub id: String,
-    /// What it says.
+    /// What it says; of an exchange what the person said, and on the next line the answer.
     pub text: String,
     /// What it is worth as a hit: more is better.
     pub score: f32,
@@ -84,9 +85,18 @@ pub struct FoundMemory {
     /// How near its meaning is to the query's, from -1 to 1; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<f32>,
-    /// Where it stands: a section of the long-term memory, or the day of a note.
+    /// Where it stands: a section of the long-term memory, the day of a note, or `exchange`.
     pub source: String,
     /// The day on which it was written, `2026-11-29`; absent of a line that a hand wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
+    /// The session of an exchange; absent of a memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The turn that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    /// Whether text from outside was in its session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }

@@ -1,0 +1,128 @@
+//! Exchanges of earlier sessions: where they come from, and what a query finds of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use samovar_core::history::{Exchange, ExchangeId, ExchangeQuery};
+use samovar_core::{Beginner, Future, SessionId, TextHash};
+use sha2::{Digest as _, Sha256};
+use tokio::runtime::Handle;
+
+use crate::index::Index;
+use crate::rank::{LEAST_COSINE, LEAST_WORDS, Ranked, WORDS, ranked};
+
+/// Exchanges whose words are compared with a query's, the newest that have some.
+const MAX_WITH_WORDS: u32 = 50;
+/// Characters of a message that count.
+const MAX_CHARS: usize = 2_000;
+
+/// Finished exchanges, as the sessions have them. An error is one sentence.
+pub trait Exchanges: Send + Sync {
+    /// The newest, the newest first; without those that were taken back or deleted.
+    fn ids(&self, most: u32) -> Future<'_, Result<Vec<ExchangeId>, String>>;
+
+    /// What was said in some.
+    fn read(&self, query: ExchangeQuery) -> Future<'_, Result<Vec<Exchange>, String>>;
+
+    /// Whether no turn runs now.
+    fn is_idle(&self) -> bool;
+}
+
+/// Where exchanges come from, and which of them are found by their meaning.
+#[derive(Clone)]
+pub struct Sessions {
+    /// All that were said.
+    pub exchanges: Arc<dyn Exchanges>,
+    /// How many have vectors, at most: the newest.
+    pub most: u32,
+    /// How long after a turn has begun they may get some, once none runs.
+    pub quiet: Duration,
+}
+
+/// Who recalls: they find the exchanges of sessions that they began, and the owner all memories.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    /// Who began the session in which it is asked.
+    pub begun_by: Beginner,
+    /// That session, which is no earlier one.
+    pub session: Option<SessionId>,
+}
+
+impl Asker {
+    /// The owner, outside of any session.
+    pub fn owner() -> Self {
+        Self {
+            begun_by: Beginner::Owner,
+            session: None,
+        }
+    }
+}
+
+/// Under what the vector of an exchange is kept.
+pub(crate) fn key(id: &ExchangeId) -> TextHash {
+    Sha256::digest(format!("{}\n{}", id.session, id.turn)).into()
+}
+
+/// What counts of an exchange when it is compared with a query.
+pub(crate) fn words(exchange: &Exchange) -> String {
+    let beginning = |text: &str| text.chars().take(MAX_CHARS).collect::<String>();
+    let (said, answer) = (beginning(&exchange.said), beginning(&exchange.answer));
+    format!("{said}\n{answer}")
+}
+
+impl Sessions {
+    /// The exchanges that answer a query, the best first. `cosines` says how near those are that have
+    /// a vector; it is empty if the query has none.
+    pub(crate) fn find(
+        &self,
+        runtime: &Handle,
+        query: &str,
+        asker: &Asker,
+        cosines: &HashMap<TextHash, (ExchangeId, f32)>,
+        limit: usize,
+    ) -> Result<Vec<(Exchange, Ranked)>, String> {
+        let with_words = ExchangeQuery::Words {
+            begun_by: asker.begun_by.clone(),
+            text: query.to_owned(),
+            limit: MAX_WITH_WORDS,
+        };
+        let mut all = runtime.block_on(self.exchanges.read(with_words))?;
+        let mut near: Vec<_> = cosines.values().collect();
+        near.retain(|(id, cosine)| *cosine >= LEAST_COSINE && all.iter().all(|it| it.id != *id));
+        near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        let near = near.into_iter().take(limit).map(|(id, _)| id.clone());
+        let near: Vec<_> = near.collect();
+        if !near.is_empty() {
+            all.extend(runtime.block_on(self.exchanges.read(ExchangeQuery::These(near)))?);
+        }
+        all.retain(|it| asker.session.as_ref() != Some(&it.id.session));
+        all.sort_by_key(|it| it.at);
+        // A fork says what its session said.
+        let mut texts: Vec<String> = Vec::new();
+        all.retain(|it| {
+            let text = words(it);
+            let is_new = !texts.contains(&text);
+            texts.extend(is_new.then_some(text));
+            is_new
+        });
+        let of = |it: &Exchange| cosines.get(&key(&it.id)).map(|(_, cosine)| *cosine);
+        let near: Vec<_> = all.iter().map(of).collect();
+        let index = Index::new(texts.iter().map(String::as_str));
+        let found = ranked(&index.find(query), &near).into_iter();
+        let found = found.filter(|it| it.meaning.is_some() || it.words >= LEAST_WORDS);
+        let found = found.map(|it| Ranked {
+            // Beside what has a vector, one without is as if it were near enough.
+            score: match it.meaning {
+                None if !cosines.is_empty() => WORDS.mul_add(it.words, LEAST_COSINE),
+                _ => it.score,
+            },
+            ..it
+        });
+        let found = found.filter_map(|it| Some((all.get(it.place)?.clone(), it)));
+        let mut found: Vec<_> = found.collect();
+        found.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
+        found.truncate(limit);
+        Ok(found)
+    }
+}
