@@ -23,6 +23,7 @@ mod dialects;
 mod door;
 mod durability;
 mod ending;
+mod exchanges;
 mod exported;
 mod feeds;
 mod full;
