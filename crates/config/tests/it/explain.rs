@@ -80,6 +80,66 @@ fn a_key_is_found_by_the_seeds_spelling_and_by_its_variables() {
     );
 }
 
+// proves AS-21, MD-27
+#[test]
+fn every_key_of_the_seeds_is_found_in_both_spellings_and_has_its_default() {
+    let resolved = Desk::new().resolve();
+    let none = Value::Null;
+    for (seeds, ours, default) in [
+        ("defaults.model", "defaults.model", none.clone()),
+        ("defaults.maxTokens", "defaults.max_tokens", json!(4096)),
+        ("defaults.temperature", "defaults.temperature", json!(0.7)),
+        (
+            "defaults.maxIterations",
+            "defaults.max_iterations",
+            json!(20),
+        ),
+        (
+            "providers.openai.apiKey",
+            "providers.openai.api_key",
+            none.clone(),
+        ),
+        (
+            "providers.openai.apiBase",
+            "providers.openai.api_base",
+            none.clone(),
+        ),
+        ("tools.exec.timeout", "tools.exec.timeout", json!(60)),
+        (
+            "tools.web.searchApiKey",
+            "tools.web.search_api_key",
+            none.clone(),
+        ),
+        (
+            "tools.restrictToWorkspace",
+            "tools.restrict_to_workspace",
+            json!(true),
+        ),
+        ("skills.dir", "skills.dir", none.clone()),
+        ("skills.alwaysLoad", "skills.always_load", json!([])),
+        ("memory.longTermPath", "memory.long_term_path", none.clone()),
+        ("memory.dailyDir", "memory.daily_dir", none.clone()),
+        (
+            "memory.dailyWindowDays",
+            "memory.daily_window_days",
+            json!(3),
+        ),
+        ("memory.vecStorePath", "memory.vec_store_path", none.clone()),
+        ("bootstrap.dir", "bootstrap.dir", none.clone()),
+        (
+            "session.maxHistoryMessages",
+            "session.max_history_messages",
+            json!(50),
+        ),
+    ] {
+        for asked in [seeds, ours] {
+            let found = serde_json::to_value(resolved.explain(asked).unwrap()).unwrap();
+            assert_eq!(found["key"], ours, "{asked}");
+            assert_eq!(found["default"], default, "{asked}");
+        }
+    }
+}
+
 #[test]
 fn no_secret_is_shown_anywhere() {
     let desk = Desk::new()
