@@ -58,7 +58,7 @@ pub use gate::args_hash;
 pub use guide::{Audience, Guidance, Guide, MEMORY_TOOLS, READ_SKILL};
 pub use layers::memory_left_out;
 pub use log::{FeedEvent, FeedNews, FeedReader, FollowError, Follower};
-pub use memory::Admission;
+pub use memory::{Admission, Held};
 pub use modes::AgentModes;
 pub use open_calls::{CallWatch, OpenCall};
 pub use parts::not_recorded;

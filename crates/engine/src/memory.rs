@@ -69,14 +69,14 @@ impl Memory {
 }
 
 /// What one owner uses of the budget, given back when it is dropped.
-pub(crate) struct Held {
+pub struct Held {
     memory: Arc<Memory>,
     bytes: usize,
 }
 
 impl Held {
     /// Notes how many bytes the owner has now.
-    pub(crate) fn set(&mut self, bytes: usize) {
+    pub fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         if bytes > before {
             let grown = bytes - before;

@@ -7,6 +7,8 @@ use samovar_embed::{MAX_TOKENS, Means, Model, Side, Vector};
 
 /// The tokens of a query that count.
 const QUERY_TOKENS: usize = 64;
+/// What the model in the binary takes when it is built up, in bytes, about.
+const BUILT: usize = 4 << 20;
 /// Queries that are embedded at once.
 const MAX_QUERIES: usize = 2;
 
@@ -24,6 +26,11 @@ pub trait Embedder: Send + Sync {
     /// The vectors of texts as they are compared with those of queries.
     fn centred(&self, texts: &[(&str, &Vector)]) -> Vec<Vector> {
         texts.iter().map(|(_, vector)| (*vector).clone()).collect()
+    }
+
+    /// How much memory it takes now.
+    fn bytes(&self) -> usize {
+        0
     }
 
     /// Nothing was asked for ten minutes: what is held only for speed can go.
@@ -94,6 +101,10 @@ impl Embedder for Embedded {
 
     fn centred(&self, texts: &[(&str, &Vector)]) -> Vec<Vector> {
         self.means.centred(texts)
+    }
+
+    fn bytes(&self) -> usize {
+        self.model().as_ref().map_or(0, |_| BUILT)
     }
 
     fn rest(&self) {

@@ -27,6 +27,9 @@ pub trait Exchanges: Send + Sync {
 
     /// Whether no turn runs now.
     fn is_idle(&self) -> bool;
+
+    /// Counts so many bytes of vectors as in use, in place of those before.
+    fn weigh(&self, bytes: usize);
 }
 
 /// Where exchanges come from, and which of them are found by their meaning.
@@ -66,13 +69,21 @@ pub(crate) fn key(id: &ExchangeId) -> TextHash {
 
 /// What counts of an exchange when it is compared with a query.
 pub(crate) fn words(exchange: &Exchange) -> String {
-    let beginning = |text: &str| text.chars().take(MAX_CHARS).collect::<String>();
-    let (said, answer) = (beginning(&exchange.said), beginning(&exchange.answer));
+    let Exchange { said, answer, .. } = shortened(exchange.clone());
     format!("{said}\n{answer}")
 }
 
+fn shortened(exchange: Exchange) -> Exchange {
+    let beginning = |text: &str| text.chars().take(MAX_CHARS).collect();
+    Exchange {
+        said: beginning(&exchange.said),
+        answer: beginning(&exchange.answer),
+        ..exchange
+    }
+}
+
 impl Sessions {
-    /// The exchanges that answer a query, the best first. `cosines` says how near those are that have
+    /// The beginnings of the exchanges that answer a query, the best first. `cosines` says how near those are that have
     /// a vector; it is empty if the query has none.
     pub(crate) fn find(
         &self,
@@ -119,7 +130,7 @@ impl Sessions {
             },
             ..it
         });
-        let found = found.filter_map(|it| Some((all.get(it.place)?.clone(), it)));
+        let found = found.filter_map(|it| Some((shortened(all.get(it.place)?.clone()), it)));
         let mut found: Vec<_> = found.collect();
         found.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
         found.truncate(limit);

@@ -38,6 +38,10 @@ const MAX_WAIT: Duration = Duration::from_millis(50);
 const MAX_SOON: usize = 2;
 /// Vectors that are kept with one write.
 const AT_ONCE: usize = 32;
+/// So many exchanges without a vector are told of; fewer just wait for a quiet moment.
+const MANY_EXCHANGES: usize = 100;
+/// What a vector takes besides its numbers, with the ids of an exchange, in bytes.
+const OVERHEAD: usize = 250;
 /// How much kinder than other threads the one that embeds is.
 const NICE: i32 = 10;
 
@@ -120,7 +124,43 @@ impl Meaning {
         let embedded = self.embedder.embed(Side::Query, query);
         let embedded = embedded
             .inspect_err(|why| tracing::debug!(%why, "a query is searched by its words alone"));
-        embedded.ok()
+        let vector = embedded.ok()?;
+        if self.drop_other_dimensions(&vector)
+            && let Some(told) = self.told.get()
+        {
+            told();
+        }
+        Some(vector)
+    }
+
+    /// Vectors of another dimension than the model's present one are made again: whether there were some.
+    fn drop_other_dimensions(&self, vector: &Vector) -> bool {
+        let fits = |other: &Vector| other.dimensions() == vector.dimensions();
+        let mut state = self.lock();
+        let is_other = |known: &HashMap<_, Vector>| !known.values().all(fits);
+        let has_other = state.known.as_ref().is_some_and(is_other);
+        if let Some(known) = state.known.as_mut().filter(|_| has_other) {
+            known.retain(|_, other| fits(other));
+        }
+        state.exchanges.drop_unless(fits) | has_other
+    }
+
+    /// Tells how much memory they take.
+    fn weigh(&self) {
+        let Some(sessions) = self.sessions.get() else {
+            return;
+        };
+        let state = self.lock();
+        let known = state.known.iter().flat_map(HashMap::values);
+        // The list of memories has each once more, as it is compared.
+        let all = known
+            .map(|vector| 2 * (vector.dimensions() + OVERHEAD))
+            .sum::<usize>();
+        let of_exchanges = state.exchanges.bytes();
+        drop(state);
+        sessions
+            .exchanges
+            .weigh(all + of_exchanges + self.embedder.bytes());
     }
 
     /// The same on a thread for itself, within 50 ms.
@@ -155,12 +195,18 @@ impl Meaning {
         state
     }
 
-    /// Why memories are found by their words alone, in one sentence.
+    /// Why memories are found by their words alone, in one sentence, and that exchanges are because they
+    /// come faster than their vectors.
     pub(crate) fn problem(&self) -> Option<String> {
         let state = self.lock();
-        let why = state.problem.as_ref()?;
-        let count = state.wanted.len() + state.exchanges.lacking();
-        Some(locale::without_meaning(count.max(1), why))
+        let lacking = state.exchanges.lacking();
+        let Some(why) = &state.problem else {
+            return (lacking >= MANY_EXCHANGES).then(|| locale::exchanges_unmeant(lacking));
+        };
+        Some(locale::without_meaning(
+            (state.wanted.len() + lacking).max(1),
+            why,
+        ))
     }
 
     /// What these memories mean, as far as that is known, in the form that queries are compared with. What is not known
@@ -259,6 +305,7 @@ impl Meaning {
                 Work::End => return,
                 Work::Rest => {
                     self.embedder.rest();
+                    self.weigh();
                     continue;
                 }
                 Work::Load => self.load(),
@@ -287,6 +334,7 @@ impl Meaning {
             } else {
                 kept
             };
+            self.weigh();
             let is_asked = || self.told.get().is_some_and(|told| told());
             if !is_of_exchanges && (is_due || fresh.is_empty()) && !is_asked() {
                 return;
@@ -378,6 +426,9 @@ impl Meaning {
         fresh: &mut Vec<TextVector>,
     ) -> Result<(), String> {
         let embedded = self.embedder.embed(Side::Passage, words);
+        if let Ok(vector) = &embedded {
+            self.drop_other_dimensions(vector);
+        }
         let mut state = self.lock();
         let Ok(vector) = embedded else {
             state.failed.insert(text);

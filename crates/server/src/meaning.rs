@@ -33,7 +33,7 @@ impl Shared {
         };
         let (memories, set) = (&guide.memories, &config.memory);
         memories.know_sessions(Sessions {
-            exchanges: Arc::new(OfSessions(Arc::downgrade(self))),
+            exchanges: Arc::new(OfSessions::new(self)),
             most: set.exchanges,
             quiet: set.quiet,
         });

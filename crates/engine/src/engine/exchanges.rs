@@ -5,6 +5,7 @@ use samovar_core::{Code, Error};
 use samovar_locale as locale;
 
 use super::Engine;
+use crate::memory::Held;
 
 impl Engine {
     /// The newest finished exchanges, the newest first.
@@ -26,6 +27,11 @@ impl Engine {
         self.has_all().await?;
         let found = self.parts.history.exchanges(query).await;
         found.map_err(|broken| self.broke(&broken))
+    }
+
+    /// A share of the memory of all sessions, for what is kept to find exchanges and memories.
+    pub fn share_of_memory(&self) -> Held {
+        self.parts.memory.share()
     }
 
     async fn has_all(&self) -> Result<(), Error> {

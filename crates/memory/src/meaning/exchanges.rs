@@ -8,7 +8,8 @@ use samovar_core::history::{ExchangeId, ExchangeQuery};
 use samovar_core::{SessionId, TurnId};
 
 use super::{
-    Arc, Duration, IDLE, Meaning, Side, State, TextHash, TextVector, Vector, Work, kept_vectors,
+    Arc, Duration, IDLE, Meaning, OVERHEAD, Side, State, TextHash, TextVector, Vector, Work,
+    kept_vectors,
 };
 use crate::exchange::{Asker, Sessions, key, words};
 
@@ -58,6 +59,25 @@ impl Known {
     /// How many have no vector.
     pub(super) fn lacking(&self) -> usize {
         self.lacking.len()
+    }
+
+    /// Vectors that do not fit any more are made again: whether there were some.
+    pub(super) fn drop_unless(&mut self, fits: impl Fn(&Vector) -> bool) -> bool {
+        let all = self.all.iter_mut().flat_map(HashMap::values_mut);
+        let others = all.filter_map(|(_, vector)| vector.take_if(|vector| !fits(vector)));
+        let has_other = others.count() > 0;
+        if has_other {
+            self.is_stale = true;
+            self.due.get_or_insert_with(Instant::now);
+        }
+        has_other
+    }
+
+    /// How much memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        let all = self.all.iter().flat_map(HashMap::values);
+        let dimensions = all.map(|(_, vector)| vector.as_ref().map_or(0, Vector::dimensions));
+        dimensions.map(|numbers| numbers + OVERHEAD).sum()
     }
 
     /// How many have one.
@@ -209,6 +229,7 @@ impl Meaning {
             Some(exchange) => {
                 let words = words(exchange);
                 let vector = self.embedder.embed(Side::Passage, &words)?;
+                self.drop_other_dimensions(&vector);
                 // Alone: their texts are not kept, so their languages have no means of their own.
                 self.embedder.centred(&[(&words, &vector)]).pop()
             }

@@ -1,5 +1,7 @@
 #![cfg(feature = "embedded-model")]
 
+mod exchanges;
+
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -70,6 +72,10 @@ impl Place {
     }
 
     fn open(&self) -> Arc<Memories> {
+        self.open_in(None)
+    }
+
+    fn open_in(&self, sessions: Option<Sessions>) -> Arc<Memories> {
         let settings = Settings {
             long_term: self.file("MEMORY.md"),
             person: None,
@@ -79,6 +85,9 @@ impl Place {
             remarks: Vec::new(),
         };
         let memories = Arc::new(Memories::open(settings, Arc::new(Never)));
+        if let Some(sessions) = sessions {
+            memories.know_sessions(sessions);
+        }
         let store = Arc::new(SqliteVectors::new(self.file("vectors.db")));
         memories.know_meaning(Meaning::new(self.embedder.clone(), store));
         memories

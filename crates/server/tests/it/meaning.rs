@@ -1,9 +1,13 @@
 //! Memories by their meaning, and what stands before a message, through the whole server.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use samovar_core::Vectors as _;
 use samovar_model_server::say;
+use samovar_stores::SqliteVectors;
 use samovar_testkit::AppBuilder;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -89,8 +93,9 @@ async fn notes_of_earlier_days_stand_before_the_message_that_they_are_about() {
     assert_eq!(message, "what is for dinner?");
 }
 
-/// Answers each request for a vector: texts about tea have one direction, all others another.
-async fn embeddings(listener: TcpListener) {
+/// Answers each request for a vector of so many numbers: texts about tea have one direction, all others
+/// another.
+async fn embeddings(listener: TcpListener, dimensions: Arc<AtomicUsize>) {
     while let Ok((mut stream, _)) = listener.accept().await {
         let mut asked = Vec::new();
         // The body comes in one piece with the end of its JSON.
@@ -102,7 +107,9 @@ async fn embeddings(listener: TcpListener) {
         }
         let asked = String::from_utf8_lossy(&asked);
         let is_tea = asked.contains("tea") || asked.contains("sencha");
-        let vector = if is_tea { "[1, 0.1, 0]" } else { "[0, 1, 0]" };
+        let mut vector = vec!["0"; dimensions.load(Ordering::Relaxed)];
+        vector[usize::from(!is_tea)] = "1";
+        let vector = format!("[{}]", vector.join(", "));
         let body = format!(r#"{{"data": [{{"embedding": {vector}}}]}}"#);
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
         let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -116,7 +123,8 @@ async fn a_providers_model_finds_memories_by_their_meaning() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let mut tasks = JoinSet::new();
-    tasks.spawn(embeddings(listener));
+    let dimensions = Arc::new(AtomicUsize::new(8));
+    tasks.spawn(embeddings(listener, dimensions.clone()));
     let with = move |config: &mut samovar_server::Config| {
         config.memory.embeddings = "vllm/embed".to_owned();
         config.providers.base_urls.insert("vllm".to_owned(), base);
@@ -131,4 +139,31 @@ async fn a_providers_model_finds_memories_by_their_meaning() {
     let found = app.ok("searchMemory", json!({"query": "sencha"})).await;
     assert_eq!(found[0]["text"], "The person likes tea.", "{found:#}");
     assert!(found[0]["meaning"].as_f64() > Some(0.9), "{found:#}");
+
+    // The server has another model of that name now: meanwhile words find what they can.
+    dimensions.store(4, Ordering::Relaxed);
+    let found = app.ok("searchMemory", json!({"query": "tea"})).await;
+    assert_eq!(found[0]["text"], "The person likes tea.", "{found:#}");
+    let mut tries = 0;
+    loop {
+        let found = app.ok("searchMemory", json!({"query": "sencha"})).await;
+        if found[0]["meaning"].as_f64() > Some(0.9) {
+            break;
+        }
+        tries += 1;
+        assert!(tries < 1_000, "{found:#}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let kept = SqliteVectors::new(app.data_dir().join("vectors.db"));
+    let mut tries = 0;
+    loop {
+        let kept = kept.load("vllm/embed").await.unwrap();
+        // Their scale has four bytes, and each number one.
+        if kept.len() == 2 && kept.iter().all(|(_, bytes)| bytes.len() == 8) {
+            break;
+        }
+        tries += 1;
+        assert!(tries < 1_000, "{kept:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
