@@ -56,7 +56,7 @@ pub(crate) async fn agents(command: Agents) -> Result<Exit, Failure> {
             let asked = async |client: &Client| {
                 let version = one(client, &name).await?.version;
                 let path = format!("{}?version={version}", path(&name));
-                client.delete(&path).await
+                client.delete::<()>(&path).await
             };
             change(&common, Repeat::Untaken, asked).await?;
             let answer = json!({ "name": name, "removed": true });

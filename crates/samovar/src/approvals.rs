@@ -75,7 +75,7 @@ pub(crate) async fn approvals(command: Approvals) -> Result<Exit, Failure> {
         }
         Approvals::Revoke { rule, common } => {
             let path = format!("/api/rules/{}", segment(&rule));
-            let asked = async |client: &Client| client.delete(&path).await;
+            let asked = async |client: &Client| client.delete::<()>(&path).await;
             change(&common, Repeat::Untaken, asked).await?;
             let answer = json!({ "id": rule, "revoked": true });
             output::one(common.machine.format(), "revoked", &answer, |_| {

@@ -86,7 +86,10 @@ pub(crate) async fn restore(args: Restore) -> Result<Exit, Failure> {
     output::one(args.common.machine.format(), "restored", &answer, |_| {
         let done = text::backup::restored(&backup.path, found.config.data_dir.display());
         let kept = shown.as_ref().map(text::backup::kept_aside);
-        [Some(done), kept]
+        let has_memories = ["MEMORY.md", "memory"].map(|name| Path::new(&path).join(name).exists());
+        let back = has_memories.contains(&true);
+        let back = back.then(|| text::backup::memories_back().to_owned());
+        [Some(done), kept, back]
             .into_iter()
             .flatten()
             .map(|line| line + "\n")

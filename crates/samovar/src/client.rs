@@ -222,7 +222,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::agent`].
-    pub(crate) async fn delete(&self, path: &str) -> Result<(), Failure> {
+    pub(crate) async fn delete<A: DeserializeOwned>(&self, path: &str) -> Result<A, Failure> {
         self.ask(Method::DELETE, path, None::<&Value>).await
     }
 

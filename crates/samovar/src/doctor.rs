@@ -135,6 +135,7 @@ async fn examine(found: &Setup, care: Mode) -> Vec<Finding> {
     findings.extend(texts(found));
     findings.extend(skills(found));
     findings.push(models::meaning(found));
+    findings.extend(models::memories(found).await);
     findings.extend(hooks::examine(found).await);
     findings.extend(hooks::closed(found));
     findings.push(hooks::search(found));

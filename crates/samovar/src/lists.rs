@@ -175,7 +175,7 @@ pub(crate) async fn token(command: Token) -> Result<Exit, Failure> {
         }
         Token::Revoke { name, common } => {
             let path = format!("/api/tokens/{}", segment(&name));
-            let asked = async |client: &Client| client.delete(&path).await;
+            let asked = async |client: &Client| client.delete::<()>(&path).await;
             change(&common, Repeat::Untaken, asked).await?;
             let answer = json!({ "name": name, "revoked": true });
             output::one(common.machine.format(), "revoked", &answer, |_| {

@@ -3,8 +3,8 @@
 use samovar_locale::memory as text;
 use samovar_wire::agent::{FoundMemory, SearchMemoryParams};
 use samovar_wire::api::{
-    AnswerProposalParams, ProposalAnswer, ProposalInfo, ProposalList, RememberedInfo,
-    RememberedList,
+    AnswerProposalParams, ForgottenInfo, ProposalAnswer, ProposalInfo, ProposalList,
+    RememberedInfo, RememberedList,
 };
 use serde_json::json;
 
@@ -57,11 +57,14 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
         }
         Memory::Forget { id, common } => {
             let path = path_of(&id);
-            let asked = async |client: &Client| client.delete(&path).await;
-            change(&common, Repeat::Untaken, asked).await?;
-            let answer = json!({ "id": id, "forgotten": true });
+            let asked = async |client: &Client| client.delete::<ForgottenInfo>(&path).await;
+            let said = change(&common, Repeat::Untaken, asked).await?;
+            let answer = json!({
+                "id": id, "forgotten": true, "quotes": said.quotes, "indexed": said.indexed,
+                "sessionId": said.session_id,
+            });
             output::one(common.machine.format(), "forgotten", &answer, |_| {
-                text::forgotten(&id) + "\n"
+                text::forgotten(&id) + "\n" + &still_said(&said)
             })?;
         }
         Memory::Proposals { common } => proposals(&common).await?,
@@ -150,6 +153,24 @@ async fn search(query: String, common: &Common) -> Result<(), Failure> {
         });
         table(&rows.collect::<Vec<_>>())
     })
+}
+
+/// What still says what was deleted.
+fn still_said(said: &ForgottenInfo) -> String {
+    let written = said.session_id.as_ref().map(text::written_in);
+    let quoted = (!said.quotes.is_empty()).then(|| text::quoted(said.quotes.len()));
+    let quotes = said.quotes.iter().map(|hit| {
+        let line = text::quote(hit.role.as_str(), &hit.session_id, &hit.text);
+        format!("  {}", visible(&line))
+    });
+    let unsearched = (!said.indexed).then(|| text::quotes_unsearched().to_owned());
+    let lines = written
+        .into_iter()
+        .chain(quoted)
+        .chain(quotes)
+        .chain(unsearched);
+    let lines = lines.chain([text::quotes_elsewhere().to_owned()]);
+    lines.map(|line| line + "\n").collect()
 }
 
 /// What a hit was found by.

@@ -53,7 +53,7 @@ pub(crate) async fn tools(command: Tools) -> Result<Exit, Failure> {
         Tools::Add(add) => register(add).await,
         Tools::Remove { name, common } => {
             let path = format!("/api/tools/{}", segment(&name));
-            let asked = async |client: &Client| client.delete(&path).await;
+            let asked = async |client: &Client| client.delete::<()>(&path).await;
             change(&common, Repeat::Untaken, asked).await?;
             let answer = json!({ "name": name, "removed": true });
             output::one(common.machine.format(), "removed", &answer, |_| {

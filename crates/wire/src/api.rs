@@ -50,8 +50,8 @@ pub use relay::{
     StudiesParams, StudyRowsParams,
 };
 pub use remembered::{
-    AnswerProposalParams, EditRememberedParams, ProposalAnswer, ProposalInfo, ProposalList,
-    RememberedInfo, RememberedList, RememberedParams,
+    AnswerProposalParams, EditRememberedParams, ForgottenInfo, ProposalAnswer, ProposalInfo,
+    ProposalList, RememberedInfo, RememberedList, RememberedParams,
 };
 pub use search::{SearchHit, SearchParams, SearchResult};
 pub use server::{MemoryInfo, ServerInfo, StoreInfo};

@@ -4,10 +4,11 @@ use samovar_core::Models as _;
 use samovar_locale::{self as locale, doctor as text};
 use samovar_server::models;
 use samovar_server::providers::{Alternative, Idle, IdleKey, ProbeOutcome, SPECS};
-use samovar_wire::api::ModelReason;
+use samovar_wire::api::{ModelReason, RememberedList};
 use serde_json::Value;
 
 use super::Finding;
+use crate::access::running;
 use crate::config::Setup;
 use crate::exit::Exit;
 use crate::model::{self, CONNECT};
@@ -138,6 +139,22 @@ pub(super) fn idle(key: &IdleKey) -> Finding {
         } => finding,
         Idle::NoAddress { set } => finding.with_command(format!("export {set}=ADDRESS")),
     }
+}
+
+/// What a running server says of its memories: which are not found as they should be, and why.
+pub(super) async fn memories(found: &Setup) -> Vec<Finding> {
+    let Some(client) = running(&found.config).await else {
+        return Vec::new();
+    };
+    let list = client.get::<RememberedList>("/api/memory").await;
+    let problems = list
+        .map(|list| list.problems)
+        .unwrap_or_default()
+        .into_iter();
+    let told = problems.map(|why| {
+        Finding::absent("meaning", why, text::meaning_why()).with_command("samovar memory list")
+    });
+    told.collect()
 }
 
 /// What finds memories by their meaning; a provider is not asked.

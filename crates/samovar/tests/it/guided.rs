@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use samovar_model_server::say;
+use samovar_model_server::{call, say};
 use samovar_testkit::Finished;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::setup::{program, with_model};
 
@@ -167,4 +167,50 @@ async fn a_memory_is_seen_corrected_and_taken_back_at_the_command_line() {
     );
     assert!(!fs::read_to_string(file).unwrap().contains("coffee"));
     assert_eq!(program.run(["audit", "verify"]).await.code, Some(0));
+}
+
+// proves MD-11, MD-13
+#[tokio::test]
+async fn what_still_says_a_deleted_memory_is_told_and_what_a_server_cannot_read() {
+    let remember = call("remember", json!({"text": "Likes walrus tea."}));
+    let (program, _model) = with_model([remember, say("Walrus tea, likes noted.")]).await;
+    let server = program.serve(&[]).await;
+    let session = server.session().await;
+    server.turn(&session, "I like it: walrus tea!").await;
+    let list = document(&program.run(["memory", "list", "--json"]).await);
+    let id = list["items"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(program.run(["backup", "saved"]).await.code, Some(0));
+
+    let said = program.run(["memory", "forget", &id]).await.stdout;
+    for line in [
+        format!("the call that wrote it is in session {session}"),
+        format!("assistant in session {session}: Walrus tea, likes noted."),
+        "exports and backups that were made before may have it, too".to_owned(),
+    ] {
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+    let path = program.run(["memory", "path"]).await.stdout;
+    let file = path.lines().next().unwrap();
+    fs::write(file, b"- caf\xe9\n").unwrap();
+    let doctor = program.run(["doctor"]).await.stdout;
+    assert!(doctor.contains("it is not UTF-8"), "{doctor}");
+    let found = document(&program.run(["memory", "search", "walrus", "--json"]).await);
+    let hit = &found["items"][0];
+    assert_eq!(
+        (&hit["source"], &hit["sessionId"]),
+        (&json!("exchange"), &json!(session))
+    );
+    let shown = program.run(["memory", "search", "walrus"]).await.stdout;
+    assert!(
+        shown.contains(&format!("exchange in session {session}")),
+        "{shown}"
+    );
+
+    let restored = program
+        .run(["restore", "saved", "--data-dir", "elsewhere"])
+        .await;
+    assert!(
+        restored.stdout.contains("memories that were deleted since"),
+        "{restored:?}"
+    );
 }

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use samovar_core::audit::What;
-use samovar_core::{Code, Error};
+use samovar_core::history::{SearchQuery, TurnQuery};
+use samovar_core::{Code, Error, TurnId};
 use samovar_engine::memory_left_out;
 use samovar_locale as locale;
 use samovar_memory::{
@@ -13,8 +14,8 @@ use samovar_wire::agent::{
     UpdateMemoryParams, VectorCount,
 };
 use samovar_wire::api::{
-    AnswerProposalParams, BASE_PATH, EditRememberedParams, ProposalAnswer, ProposalInfo,
-    ProposalList, RememberedInfo, RememberedList, RememberedParams,
+    AnswerProposalParams, BASE_PATH, EditRememberedParams, ForgottenInfo, ProposalAnswer,
+    ProposalInfo, ProposalList, RememberedInfo, RememberedList, RememberedParams, SearchResult,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -24,6 +25,9 @@ use super::state::{Call, Endpoint};
 use crate::endpoint::Verb;
 use crate::engine_cell::starting;
 use crate::tokens::Scope;
+
+/// Messages that are named when a memory is deleted, at most.
+const MAX_QUOTES: u32 = 20;
 
 pub(super) fn routes() -> Vec<Endpoint> {
     // No other token than the owner's reads or changes the owner's memory.
@@ -90,7 +94,7 @@ pub(super) fn routes() -> Vec<Endpoint> {
             &[Verb::Delete],
             Scope::Admin,
             at("memory/{id}"),
-            "Deletes a memory.",
+            "Deletes a memory, and returns what messages still say of it.",
             forget,
         ),
     ]
@@ -233,14 +237,48 @@ async fn edit(call: Call, params: EditRememberedParams) -> Result<RememberedInfo
     Ok(info(edited))
 }
 
-async fn forget(call: Call, params: RememberedParams) -> Result<(), Error> {
+async fn forget(call: Call, params: RememberedParams) -> Result<ForgottenInfo, Error> {
     let id = read(&params.id)?;
+    let of = id.clone();
+    let there = on_memories(&call, move |memories| known(memories, &of));
+    let entry = there.await?.entry;
+    let said = said(&call, &entry.text, entry.turn).await?;
     let gone = on_memories(&call, move |memories| {
         known(memories, &id)?;
         memories.forget(&id).map_err(|why| refused("id", why))
     });
     let gone = gone.await?;
-    record(&call, What::MemoryRemoved, &gone.entry.id).await
+    record(&call, What::MemoryRemoved, &gone.entry.id).await?;
+    Ok(said)
+}
+
+/// What messages say of a memory, before it is deleted: afterwards its words are known no more.
+async fn said(call: &Call, text: &str, turn: Option<TurnId>) -> Result<ForgottenInfo, Error> {
+    let engine = call.engine().await?;
+    let query = SearchQuery {
+        text: text.to_owned(),
+        limit: MAX_QUOTES,
+        before: None,
+        edit_forks: true,
+    };
+    let found = SearchResult::from(engine.search(query).await?);
+    let of_turn = TurnQuery {
+        session: None,
+        among: turn.into_iter().collect(),
+        unfinished: false,
+        limit: 1,
+    };
+    // Without any it would be about all turns.
+    let turns = if of_turn.among.is_empty() {
+        Vec::new()
+    } else {
+        engine.turns(of_turn).await?
+    };
+    Ok(ForgottenInfo {
+        quotes: found.items,
+        indexed: found.indexed,
+        session_id: turns.into_iter().next().map(|turn| turn.session),
+    })
 }
 
 async fn proposals(call: Call, _params: NoParams) -> Result<ProposalList, Error> {

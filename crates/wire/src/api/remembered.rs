@@ -1,8 +1,10 @@
 //! Single memories, which their owner sees, changes and deletes (MD-13).
 
-use samovar_core::{TurnId, words};
+use samovar_core::{SessionId, TurnId, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::search::SearchHit;
 
 /// All that is remembered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -99,6 +101,20 @@ pub struct RememberedInfo {
     /// Whether text from outside was in its session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tainted: bool,
+}
+
+/// A memory that was deleted, and what still says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForgottenInfo {
+    /// The messages that have all of its words, the best 20; exports and backups may have them, too.
+    pub quotes: Vec<SearchHit>,
+    /// Whether all messages were searched; false while older ones are still being indexed.
+    pub indexed: bool,
+    /// The session whose turn wrote it, in a call of a tool; absent of a line that a hand wrote, and of a
+    /// session that is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
 }
 
 /// Which memory is meant.
