@@ -72,10 +72,10 @@ async function follow(closing: AbortSignal) {
       await rest(POLL_MS, closing)
     } catch (error) {
       if (closing.aborted || (await leave(error))) return
-      if (!(error instanceof Refusal)) throw error
       if (isRestart(error)) {
         begin(true)
-      } else if (PASSES_BY.includes(error.status)) {
+      } else if (!(error instanceof Refusal) || PASSES_BY.includes(error.status)) {
+        // What is no refusal is an answer that was cut on its way.
         await rest(pause, closing)
         pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
       } else {

@@ -1,15 +1,16 @@
 // The window into the global chat: what agents said first is there, and the question that waits is
 // above the box.
 
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { Box } from "./box.tsx"
 import { begin, chat, followChat, hasEarlier, loadEarlier, post } from "./chat.ts"
 import type { ChatMessage } from "./chat.ts"
+import { draftOf } from "./drafts.ts"
 import { Scroll } from "./scroll.tsx"
 import { attempt } from "./store.ts"
 import { Text } from "./text.tsx"
 import { memo } from "./ui.tsx"
-import { whileInView } from "./windows.ts"
+import { CHAT_HASH, whileInView } from "./windows.ts"
 import { clock, t, visible } from "./words.ts"
 
 export function ChatWindow() {
@@ -18,6 +19,7 @@ export function ChatWindow() {
     return whileInView(followChat)
   }, [])
   const { messages, question, why } = chat
+  const say = useSay()
   if (why !== "") return <Failed why={why} />
   return (
     <>
@@ -40,10 +42,21 @@ export function ChatWindow() {
             <p tabindex={0}>{visible(question.text)}</p>
           </section>
         )}
-        <Box label={question ? t("chat_answer") : t("chat_box")} placeholder={question ? t("chat_answer") : t("chat_box")} onSend={post} />
+        <Box place={CHAT_HASH} label={question ? t("chat_answer") : t("chat_box")} onSend={say} />
       </div>
     </>
   )
+}
+
+/** Posts a text, but first asks once if it was begun while another question was above the box, or none. */
+function useSay() {
+  const about = useRef<{ question: number | undefined } | undefined>(undefined)
+  if (draftOf(CHAT_HASH).text === "") about.current = { question: chat.question?.id }
+  return async (text: string) => {
+    const isMeant = about.current === undefined || about.current.question === chat.question?.id
+    about.current = undefined
+    return isMeant ? post(text) : t("chat_changed")
+  }
 }
 
 function Failed({ why }: { why: string }) {

@@ -1,9 +1,10 @@
 // Where a person writes.
 
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { answer, send, stop } from "./actions.ts"
 import type { OpenCallInfo } from "./api.ts"
 import { mayUse } from "./approvals.tsx"
+import { NoBox, SendButton, TextBox } from "./box.tsx"
 import { draftOf, keepDraft, NEW, putBack } from "./drafts.ts"
 import type { Picture } from "./drafts.ts"
 import { currentTurn } from "./model.ts"
@@ -25,7 +26,6 @@ export function Composer({ view }: { view: View | undefined }) {
   const setText = (text: string) => (keepDraft(key, { ...draftOf(key), text }), changed())
   const setPictures = (images: Picture[]) => (keepDraft(key, { ...draftOf(key), images }), changed())
   const [chosen, choose] = useState<Way>("answer")
-  const box = useRef<HTMLTextAreaElement>(null)
   const questions = questionsOf(view)
   const question = questions.length === 1 ? questions[0] : undefined
   const ways: Way[] = question ? ["answer", "queue", "steer"] : ["queue", "steer"]
@@ -35,14 +35,6 @@ export function Composer({ view }: { view: View | undefined }) {
   const isGone = view?.isGone === true
   const isLoading = state.current !== undefined && view === undefined
   useEffect(() => choose("answer"), [question?.id])
-  // On a phone the focus would open its keyboard.
-  useEffect(() => { if (matchMedia("(pointer: fine)").matches) box.current?.focus() }, [state.current])
-  useEffect(() => {
-    const element = box.current
-    if (!element) return
-    element.style.height = "auto"
-    element.style.height = `${Math.min(element.scrollHeight, 240)}px`
-  }, [text])
   const submit = async () => {
     // Keys may come faster than the page is drawn, and a session may still be on its way.
     const draft = draftOf(key)
@@ -58,13 +50,7 @@ export function Composer({ view }: { view: View | undefined }) {
     const good = read.filter((one) => one !== undefined)
     setPictures([...draftOf(key).images, ...good].slice(0, MOST_PICTURES))
   }
-  const onKey = (event: KeyboardEvent) => {
-    // Enter belongs to an input method while it composes a word; old ones say so by the code alone.
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return
-    event.preventDefault()
-    void submit()
-  }
-  if (!mayUse()) return <p class="composer note">{t("composer_no_right", { scope: state.me?.scope ?? "" })}</p>
+  if (!mayUse()) return <NoBox />
   return (
     <form class="composer" onSubmit={(event) => (event.preventDefault(), void submit())}
       onDragOver={(event) => event.preventDefault()}
@@ -76,13 +62,9 @@ export function Composer({ view }: { view: View | undefined }) {
           </li>
         ))}
       </ul>}
-      <textarea id="composer" ref={box} rows={1} value={text} disabled={isGone} aria-label={t("composer_label")}
+      <TextBox text={text} label={t("composer_label")} isOff={isGone} about={state.current}
         placeholder={question && way === "answer" ? t("composer_answer") : isBusy ? t("composer_busy") : t("composer_placeholder")}
-        onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKey}
-        onPaste={(event) => {
-          const files = [...(event.clipboardData?.files ?? [])]
-          if (files.length > 0) (event.preventDefault(), void add(files))
-        }} />
+        onText={setText} onEnter={() => void submit()} onFiles={(files) => void add(files)} />
       {pictures.length > 0 && text.trim() === "" && <p class="note composer-note">{t("image_needs_text")}</p>}
       {questions.length > 1 && <p class="note composer-note">{t("composer_questions")}</p>}
       <div class="composer-line">
@@ -97,8 +79,7 @@ export function Composer({ view }: { view: View | undefined }) {
         {isBusy && <WayChoice ways={ways} value={way} onChange={choose} />}
         <span class="grow" />
         {isBusy && <button type="button" class="stop" onClick={() => void stop()}><Icon name="stop" /><span>{t("stop")}</span></button>}
-        <button type="submit" class="primary send" disabled={text.trim() === "" || isGone || isLoading} aria-label={t("send")} title={t("send")}>
-          <Icon name="send" /></button>
+        <SendButton isOff={text.trim() === "" || isGone || isLoading} />
       </div>
     </form>
   )

@@ -6,6 +6,7 @@ import { Line } from "./line.ts"
 import type { Envelope } from "./line.ts"
 import { placeNow, watchRoom } from "./movie.ts"
 import { changed } from "./store.ts"
+import { isChosen } from "./windows.ts"
 import { t } from "./words.ts"
 
 /** The room in which the server keeps the booking that a page shows in another. */
@@ -34,6 +35,7 @@ export function hostRoom(room: string): () => void {
   const stop = watchRoom(booking, { prepare: () => openBooking(booking), heard: passBack })
   passed.clear()
   host = new Line("host", room, {
+    wasThere: !isChosen(room),
     prepare: isReady,
     joined: () => void showAll(),
     heard: passOn,

@@ -18,6 +18,8 @@ export type Role = "host" | "agent"
 export type LineState = "joining" | "joined" | "taken" | "returning" | "replaced" | "closed"
 
 export interface Follower {
+  /** The page was in this place before it was loaded. */
+  wasThere?: boolean
   /** What must be before it joins. */
   prepare?(): Promise<unknown>
   joined?(): void
@@ -35,9 +37,10 @@ export class Refused extends Error {
 }
 
 const VERSION = "mvp-0.2"
+const JOIN = "join"
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS, ANSWER_MS] = [200, 4_000, 35_000]
-/** So long a page that was loaded again waits for its earlier connection to end, and one that lost it. */
-const [RELOADED_MS, LOST_MS, LOOK_MS] = [3_000, 90_000, 200]
+/** So long a page waits for its earlier connection to end: after a click, when it was loaded again, and when it lost it. */
+const [CLICKED_MS, RELOADED_MS, LOST_MS, LOOK_MS] = [3_000, 20_000, 90_000, 200]
 /** A timer that is so late was asleep, and a server drops who sleeps for a minute. */
 const [TICK_MS, ASLEEP_MS, ALIVE_MS] = [10_000, 90_000, 3_000]
 
@@ -126,6 +129,8 @@ export class Line {
         if (await leave(error)) return this.close()
         this.why = error instanceof Refusal && error.status === 0 ? "" : sentence(error)
         this.#follower.changed()
+      } finally {
+        this.#giveWay()
       }
       for (const { failed } of [...this.#asked.values()]) failed(new Refusal(0, "lost", ""))
       if (this.#isOver) return
@@ -145,17 +150,22 @@ export class Line {
   /** Waits until the place of the host is free, or a person says that it is to be taken. */
   async #place() {
     const begun = Date.now()
-    const patience = this.#wasJoined ? LOST_MS : RELOADED_MS
+    const patience = this.#wasJoined ? LOST_MS : this.#follower.wasThere ? RELOADED_MS : CLICKED_MS
     while (!this.#isOver) {
+      this.#giveWay = await aloneIn(this.room)
       const host = await hostOf(this.room)
       if (this.#isForced || host === undefined && this.state !== "taken") break
+      this.#giveWay()
       const mayBeOurs = host === "socket" && Date.now() - begun < patience
       if (!mayBeOurs) this.#be("taken")
-      else if (this.#wasJoined) this.#be("returning")
+      else if (Date.now() - begun > CLICKED_MS || this.#wasJoined) this.#be("returning")
       await this.#pause(this.state === "taken" ? LONGEST_PAUSE_MS : LOOK_MS)
     }
     this.#isForced = false
   }
+
+  /** Lets other pages look who the host is; from a look to the join that follows it they wait. */
+  #giveWay = () => {}
 
   /** One connection, until it ends; whether it joined. */
   #connect(): Promise<boolean> {
@@ -178,13 +188,14 @@ export class Line {
   }
 
   #join() {
-    this.#send({ type: "relay.join", id: "join", payload: { role: this.role, sessionId: this.room } })
+    this.#send({ type: "relay.join", id: JOIN, payload: { role: this.role, sessionId: this.room } })
   }
 
   /** Takes a message; whether it says that it has joined. */
   #hear(said: Envelope): boolean {
     if (said.type === "relay.joined") {
       this.#alive?.()
+      this.#giveWay()
       if (this.state !== "joined") {
         this.#wasJoined = true
         this.why = ""
@@ -192,6 +203,13 @@ export class Line {
         this.#follower.joined?.()
       }
       return true
+    }
+    if (said.replyTo === JOIN && said.type === "error") {
+      // The room may be full: this ends the connection, and another tries in a moment.
+      this.why = new Refused(said.payload).message
+      this.#follower.changed()
+      this.#socket?.close()
+      return false
     }
     const asked = said.replyTo === undefined ? undefined : this.#asked.get(said.replyTo)
     if (asked && said.type === "error") asked.failed(new Refused(said.payload))
@@ -223,6 +241,15 @@ export class Line {
     // Who has joined already and joins again only hears that it has.
     this.#join()
   }
+}
+
+/** Keeps the other pages of this browser from joining a room until what it returns is called: two that are restored at once look one after the other. */
+function aloneIn(room: string): Promise<() => void> {
+  return new Promise((begun) => {
+    // Without TLS, a browser has no locks for another machine's pages.
+    if (!navigator.locks) return begun(() => {})
+    void navigator.locks.request(`samovar.host.${room}`, () => new Promise<void>((over) => begun(over)))
+  })
 }
 
 /** The kind of a room's host. */

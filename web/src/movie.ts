@@ -93,7 +93,7 @@ async function look(mine = opened) {
     movie.isRead = true
     movie.why = ""
     if (movie.info?.host && !line) follow()
-    else if (movie.info?.host !== hadHost && line?.state === "joined") void readScreen()
+    else if ((movie.info?.host !== hadHost || (!movie.isShown && asking === 0)) && line?.state === "joined") void readScreen()
     await readRows(mine)
   } catch (error) {
     // The banner says that the server is away.
@@ -115,14 +115,22 @@ function follow() {
   })
 }
 
+/** The requests for the screen that have no answer yet. */
+let asking = 0
+
 async function readScreen() {
+  const mine = line
+  asking += 1
   try {
-    const said = await line?.ask("snapshot.get", {})
-    if (said) show(said)
+    const said = await mine?.ask("snapshot.get", {})
+    if (said && mine === line) show(said)
   } catch {
     // There is no host any more, which the next look tells.
+    if (mine !== line) return
     Object.assign(movie, { isShown: false, spec: undefined, tools: [] })
     changed()
+  } finally {
+    asking -= 1
   }
 }
 

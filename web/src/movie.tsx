@@ -1,7 +1,7 @@
 // The window into a room of the relay: its screen by hand, and beside it what is said and done there.
 
-import { useEffect, useState } from "preact/hooks"
-import { attempt, state } from "./store.ts"
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { attempt, changed, state } from "./store.ts"
 import { Box } from "./box.tsx"
 import { mayUse } from "./approvals.tsx"
 import { bookingRoom, hostNow, hostRoom } from "./hosting.ts"
@@ -13,7 +13,7 @@ import { Scroll } from "./scroll.tsx"
 import { Text } from "./text.tsx"
 import { memo } from "./ui.tsx"
 import type { Entry } from "./uispec.ts"
-import { keeper, movieHash } from "./windows.ts"
+import { beHost, keeper, movieHash, stopHost } from "./windows.ts"
 import { clock, t, visible } from "./words.ts"
 
 const keep = keeper<{ room: string; isHost: boolean }>(({ room, isHost }) => (isHost ? hostRoom(room) : watchRoom(room)))
@@ -25,19 +25,21 @@ export function MovieWindow({ room, isHost }: { room: string; isHost: boolean })
   if (!movie.isRead || movie.room !== shownRoom) {
     return <div class="thread-box middle" role={movie.why === "" ? "status" : "alert"}><p>{visible(movie.why || t("loading"))}</p></div>
   }
+  const why = movie.why || (isHost ? "" : (placeNow()?.why ?? ""))
   const isActive = isHost ? hostNow()?.state === "joined" : movie.info?.host === "built_in"
   return (
     <div class="movie">
       <section class="movie-screen" tabindex={0} aria-label={t("movie_title")}>
         <RoomBar room={room} isHost={isHost} />
-        {movie.why !== "" && <p class="refused" role="alert">{visible(movie.why)}</p>}
+        {why !== "" && <p class="refused" role="alert">{visible(why)}</p>}
         <Shown isHost={isHost} room={room} isActive={isActive} />
         <RoomPanels room={room} place={shownRoom} />
       </section>
       <div class="movie-talk">
         <Talk />
         <div class="foot">
-          <Box label={t("movie_box")} placeholder={t("movie_box")} isOff={!isActive} onSend={sayInRoom} />
+          <Box place={movieHash(room)} label={isHost || isActive ? t("movie_box") : t("movie_box_off")} isOff={!isHost && !isActive}
+            onSend={async (text) => (isActive ? sayInRoom(text) : t("host_not_now"))} />
         </div>
       </div>
     </div>
@@ -67,11 +69,11 @@ function HostState({ room, isHost }: { room: string; isHost: boolean }) {
     const { host } = movie.info ?? {}
     if (host === "built_in") return (
       <p class="room-state"><span>{t("host_server", { count: others })}</span>
-        <a href={movieHash(room, true)}>{t("host_be")}</a></p>
+        <BeHost room={room} /></p>
     )
     if (host === "socket") return (
       <p class="room-state is-waiting" role="status"><span>{t("host_other")}</span>
-        <a href={movieHash(room, true)}>{t("host_be")}</a></p>
+        <BeHost room={room} /></p>
     )
     return null
   }
@@ -87,12 +89,34 @@ function HostState({ room, isHost }: { room: string; isHost: boolean }) {
             : line?.state === "replaced" ? <><span>{t("host_replaced")}</span>{take}</>
               : line?.state === "returning" ? <><span>{t("host_returning")}</span>{take}</>
                 : <span>{t("host_joining")}</span>}
-      <a href={movieHash(room)}>{line?.state === "taken" || line?.state === "replaced" ? t("host_watch") : t("host_stop")}</a>
+      <a href={movieHash(room)} onClick={(event) => (event.preventDefault(), stopHost(room), changed())}>{line?.state === "taken" || line?.state === "replaced" ? t("host_watch") : t("host_stop")}</a>
     </p>
   )
 }
 
-function Shown({ room, isHost, isActive }: { room: string; isHost: boolean; isActive: boolean }) {
+/** A click makes this page the host; a link that leads here does not. */
+function BeHost({ room, isWide }: { room: string; isWide?: boolean }) {
+  return <button type="button" class={isWide ? "" : "link"} onClick={() => (beHost(room), changed())}>{t("host_be")}</button>
+}
+
+/** What was chosen goes with its stage: keys continue at the top of what has come. */
+function useFocus(stage: string | undefined) {
+  const box = useRef<HTMLDivElement>(null)
+  const before = useRef(stage)
+  const wasIn = box.current?.contains(document.activeElement) === true
+  useLayoutEffect(() => {
+    if (wasIn && before.current !== stage) box.current?.querySelector("h2")?.focus()
+    before.current = stage
+  })
+  return box
+}
+
+function Shown(props: { room: string; isHost: boolean; isActive: boolean }) {
+  const box = useFocus(movie.isShown ? (movie.spec?.stage ?? "") : undefined)
+  return <div ref={box}><ShownNow {...props} /></div>
+}
+
+function ShownNow({ room, isHost, isActive }: { room: string; isHost: boolean; isActive: boolean }) {
   const { info, spec, isShown, tools, history } = movie
   if (!isHost && !info?.host) return <Nothing room={room} />
   if (!isShown) return <p class="empty" role="status">{t("loading")}</p>
@@ -103,7 +127,7 @@ function Shown({ room, isHost, isActive }: { room: string; isHost: boolean; isAc
   const last = history.findLast(({ by }) => by === "system")
   return (
     <section class="screen" aria-label={t("screen_label")}>
-      {last?.text && <h2>{visible(last.text)}</h2>}
+      {last?.text && <h2 tabindex={-1}>{visible(last.text)}</h2>}
       <p class="note">{t("screen_none")}</p>
     </section>
   )
@@ -122,7 +146,7 @@ function Nothing({ room }: { room: string }) {
       <p class="note">{t("room_empty_note")}</p>
       <div class="buttons">
         <button type="button" class="primary" disabled={isBusy} onClick={() => void open()}>{t("room_open")}</button>
-        <button type="button" onClick={() => { location.hash = movieHash(room, true) }}>{t("host_be")}</button>
+        <BeHost room={room} isWide />
       </div>
     </section>
   )
@@ -176,7 +200,7 @@ const EntryRow = memo(({ entry }: { entry: Entry; id: string }) => {
 function didOf(action: string, label: string): string {
   if (action === "select") return t("did_select", { label })
   if (action === "back") return t("did_back", { label })
-  return action === "input" ? t("did_input", { label }) : `${action} ${label}`
+  return action === "input" ? t("did_input", { label }) : `${visible(action)} ${label}`
 }
 
 const CallRow = memo(({ row, refused }: { row: Row; refused: string }) => {

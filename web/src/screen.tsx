@@ -38,7 +38,7 @@ export function Screen({ spec, tools, isActive, onDo }: ScreenProps) {
       {spec.facts.length > 0 && <dl class="screen-facts">
         {spec.facts.map(([name, words]) => <div key={name}><dt>{visible(name)}</dt><dd>{visible(words)}</dd></div>)}
       </dl>}
-      <h2>{visible(spec.title)}</h2>
+      <h2 tabindex={-1}>{visible(spec.title)}</h2>
       {spec.description !== "" && <p class="note">{visible(spec.description)}</p>}
       {(spec.changes.length > 0 || spec.hidden > 0) && <p class="screen-changes">
         {spec.changes.map((words) => <code key={words}>{visible(words)}</code>)}

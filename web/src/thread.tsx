@@ -1,14 +1,15 @@
 // The conversation, its newest words in sight unless a person reads further up.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { goOn, send, stop } from "./actions.ts"
 import { mayUse } from "./approvals.tsx"
 import { loadEarlier, open } from "./live.ts"
 import { AnswerEnd, MessageRow } from "./message.tsx"
 import { currentTurn, threadOf } from "./model.ts"
 import type { Message, View } from "./model.ts"
+import { Scroll } from "./scroll.tsx"
 import { set, state } from "./store.ts"
-import { Icon, IconButton } from "./ui.tsx"
+import { Icon } from "./ui.tsx"
 import { t, visible } from "./words.ts"
 
 interface Group {
@@ -40,49 +41,10 @@ function turnOf({ turnId }: Message): { turnId?: string } {
 }
 
 export function Thread({ view }: { view: View }) {
-  const box = useRef<HTMLDivElement>(null)
-  const sticks = useRef(true)
-  const [isAway, setAway] = useState(false)
-  const before = useRef<{ first: string | undefined; height: number } | undefined>(undefined)
-  useLayoutEffect(() => {
-    const element = box.current
-    if (!element) return
-    const [first, known] = [view.thread[0], before.current]
-    // Earlier messages came: what was in sight stays in sight.
-    if (known && known.first !== first && !sticks.current) element.scrollTop += element.scrollHeight - known.height
-    else if (sticks.current) element.scrollTop = element.scrollHeight
-    before.current = { first, height: element.scrollHeight }
-  })
-  useEffect(() => { sticks.current = true }, [view.session.id, state.focus])
-  useEffect(() => {
-    const inner = box.current?.firstElementChild
-    if (!inner) return
-    // Texts, pictures and what comes into sight change their height after they were drawn.
-    const watching = new ResizeObserver(() => {
-      if (sticks.current && box.current) box.current.scrollTop = box.current.scrollHeight
-    })
-    watching.observe(inner)
-    return () => watching.disconnect()
-  }, [])
-  const onScroll = () => {
-    const element = box.current
-    if (!element) return
-    sticks.current = element.scrollHeight - element.scrollTop - element.clientHeight < 60
-    if (isAway === sticks.current) setAway(!sticks.current)
-  }
-  const toEnd = () => {
-    sticks.current = true
-    box.current?.scrollTo({ top: box.current.scrollHeight })
-  }
   return (
-    <div class="thread-box">
-      <div class="thread" ref={box} onScroll={onScroll} tabindex={0} role="region" aria-label={t("thread_label")}>
-        <div class="thread-inner">
-          {state.focus === undefined ? <Whole view={view} /> : <Focused view={view} turnId={state.focus} />}
-        </div>
-      </div>
-      {isAway && <IconButton icon="down" class="to-end" label={t("thread_to_end")} onClick={toEnd} />}
-    </div>
+    <Scroll label={t("thread_label")} first={view.thread[0] ?? ""} place={`${view.session.id} ${state.focus}`}>
+      {state.focus === undefined ? <Whole view={view} /> : <Focused view={view} turnId={state.focus} />}
+    </Scroll>
   )
 }
 

@@ -110,6 +110,11 @@ function factsOf(booking: Fields, meta: Fields): [string, string][] {
   return facts.filter(([, words]) => words !== "").slice(0, MOST_FACTS)
 }
 
+/** A text as a sentence, so that another can follow it. */
+function ended(text: string): string {
+  return /[\p{L}\p{N}]$/u.test(text) ? `${text}.` : text
+}
+
 /** `seatCount` as `seat count`. */
 function spaced(name: string): string {
   return name.slice(0, 100).replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase()
@@ -136,7 +141,7 @@ export function historyOf(raw: unknown): Entry[] {
   return listOf(raw).map(fieldsOf).map((entry, at) => {
     const by = entry["type"] === "user" || entry["type"] === "agent" ? entry["type"] : "system"
     const spec = fieldsOf(entry["spec"])
-    const shown = [textOf(spec["title"]), textOf(spec["description"])].filter((one) => one !== "").join(" ")
+    const shown = [textOf(spec["title"]), textOf(spec["description"])].filter((one) => one !== "").map(ended).join(" ")
     return {
       id: textOf(entry["id"]) || String(at), by, at: Number(entry["timestamp"]) || 0,
       ...(entry["text"] !== undefined ? { text: wordsOf(entry["text"]) } : by === "system" ? { text: shown } : {}),

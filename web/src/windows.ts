@@ -8,11 +8,33 @@ const HOST = "/host"
 /** The room that a join without a name leads to. */
 export const DEFAULT_ROOM = "default"
 
-export function windowOfAddress(hash = location.hash): Shown | undefined {
+/** A link to a host's window shows the room: only where a person made this page its host does it join, and after a reload. */
+export function windowOfAddress(hash = location.hash, kept: unknown = history.state): Shown | undefined {
   if (hash === CHAT_HASH) return { kind: "chat" }
   const match = /^#\/movie(?:\/([^/]*))?(\/host)?$/.exec(hash)
   if (!match) return undefined
-  return { kind: "movie", room: nameOf(match[1] ?? ""), isHost: match[2] === HOST }
+  return { kind: "movie", room: nameOf(match[1] ?? ""), isHost: match[2] === HOST && isKept(kept) }
+}
+
+const KEPT = { isHost: true }
+const isKept = (kept: unknown) => (kept as typeof KEPT | null)?.isHost === true
+
+/** Lets this page be the host of a room; what the browser keeps of the address says so, which no link can. */
+export function beHost(room: string) {
+  chosen = room
+  history.pushState(KEPT, "", movieHash(room, true))
+}
+
+let chosen: string | undefined
+
+/** Whether a person has chosen that since the page was loaded; else it was its host before. */
+export function isChosen(room: string): boolean {
+  return chosen === room
+}
+
+/** Going back does not make it the host again. */
+export function stopHost(room: string) {
+  history.replaceState(null, "", movieHash(room))
 }
 
 export function movieHash(room: string, isHost = false): string {
@@ -22,7 +44,9 @@ export function movieHash(room: string, isHost = false): string {
 /** A room of the address, which people may have changed. */
 function nameOf(part: string): string {
   try {
-    return decodeURIComponent(part).trim() || DEFAULT_ROOM
+    const name = decodeURIComponent(part).trim()
+    // In the path of a request these would be another path.
+    return [".", ".."].includes(name) ? DEFAULT_ROOM : name || DEFAULT_ROOM
   } catch {
     return part
   }

@@ -104,6 +104,36 @@ test("an answer to a question that was answered elsewhere meanwhile answers no o
     await page.locator(".pinned").waitFor({ state: "detached" })
   }))
 
+// proves CH-14, CH-4
+test("a text that was begun under another question, or none, is posted only when it is sent again", () =>
+  chatOf(demo, async (page) => {
+    await page.fill("#composer", "hello all")
+    await turn(demo, "ask me: shall I stop?")
+    await page.locator(".pinned").getByText("shall I stop?").waitFor()
+    await page.press("#composer", "Enter")
+    await page.locator(".refused").getByText("is not the one that was there when you began to write").waitFor()
+    assert.equal(await page.inputValue("#composer"), "hello all")
+    assert.ok(!JSON.stringify(await demo.call("/chat/history")).includes("hello all"))
+    await page.press("#composer", "Enter")
+    await page.locator(".pinned").waitFor({ state: "detached" })
+    assert.equal(await page.locator(".refused").count(), 0)
+    await send(page, "and without a question")
+    await page.locator(".chat-row.is-user").getByText("and without a question").waitFor()
+  }))
+
+// proves CH-14, FC-6
+test("an answer that is cut on its way is asked for again", async () => {
+  let asked = 0
+  await chatOf(quiet, async (page) => {
+    await say(quiet, "after the cut")
+    await page.getByText("after the cut").waitFor({ timeout: 15_000 })
+    assert.ok(asked > 2)
+  }, { prepare: (page) => page.route("**/chat/history*", (route) => {
+    asked += 1
+    return asked > 2 ? route.continue() : route.fulfill({ contentType: "application/json", body: '[{"id":' })
+  }) })
+})
+
 // proves CH-14, CH-6
 test("a text that is refused stays in the box, with the reason, and is not in the chat", () =>
   chatOf(quiet, async (page) => {
@@ -168,6 +198,16 @@ test("a chat of 10,000 messages stays usable, and says what is no longer kept", 
   await chatOf(quiet, async (page) => {
     await page.getByText("message 10009 in the chat", { exact: true }).waitFor()
     assert.ok((await page.locator(".chat-row").count()) <= 1_000)
+    // A person who reads further up stays there while the oldest messages go and new ones come.
+    const row = page.locator(`#${await page.locator(".chat-row").nth(400).getAttribute("id")}`)
+    await row.scrollIntoViewIfNeeded()
+    await wait(300)
+    const top = async () => Math.round((await row.boundingBox()).y)
+    const [before, oldest] = [await top(), await page.locator(".chat-row").first().getAttribute("id")]
+    for (let at = 0; at < 585; at += 65) await Promise.all(Array.from({ length: 65 }, (_, more) => say(quiet, `and ${at + more}`)))
+    await page.getByText("and 584", { exact: true }).waitFor()
+    assert.equal(await page.locator(`#${oldest}`).count(), 0)
+    assert.ok(Math.abs(await top() - before) < 40, `${before}, then ${await top()}`)
     for (let at = 0; at < 40 && (await page.locator(".earlier").count()) > 0; at += 1) {
       const first = await page.locator(".chat-row").first().getAttribute("id")
       await page.locator(".earlier").click()

@@ -4,7 +4,7 @@ import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
 import { book, example, Member, rowsOf, run } from "./agents.mjs"
 import { afterReloads, afterSleeps, afterTwoMounts, hostsOf, openHost } from "./hosts.mjs"
-import { Browser, SAMOVAR, Server, until } from "./lib.mjs"
+import { Browser, SAMOVAR, Server, until, wait } from "./lib.mjs"
 import { join } from "node:path"
 
 let browser, demo, agent
@@ -104,6 +104,74 @@ test("of two pages that want to be the host one is, until a person lets the othe
     assert.deepEqual(second.faults, [])
     await second.context().close()
   }))
+
+const roomOf = async (server, room) => (await server.call("/api/relay/rooms")).find((one) => one.room === room)
+
+// proves RL-29
+test("a link makes no page a host, a click does, and so do a reload and going back until it stops being the host", async () => {
+  const page = await browser.open(demo)
+  await page.goto(`${demo.base}/#/movie/linked/host`)
+  await page.reload()
+  await page.getByText("Nothing is shown in the room “linked”.").waitFor()
+  await wait(500)
+  assert.equal(await roomOf(demo, "linked"), undefined)
+  await page.getByRole("button", { name: "Let this page be the host" }).click()
+  await isHost(page)
+  await page.reload()
+  await isHost(page)
+  await page.getByRole("link", { name: "Global chat" }).first().click()
+  await page.locator(".chat-note").waitFor()
+  await until("the room has no host", async () => (await roomOf(demo, "linked"))?.host === undefined)
+  await page.goBack()
+  await isHost(page)
+  await page.getByRole("link", { name: "Stop being the host" }).click()
+  await page.getByText("Nothing is shown in the room “linked”.").waitFor()
+  await page.getByRole("link", { name: "Global chat" }).first().click()
+  await page.goBack()
+  await page.getByText("Nothing is shown in the room “linked”.").waitFor()
+  await wait(500)
+  assert.equal((await roomOf(demo, "linked"))?.host, undefined)
+  assert.deepEqual(page.faults, [])
+  await page.context().close()
+})
+
+// proves RL-29, RL-4
+test("of two pages of a browser that are restored at the same moment one is the host, and none is replaced", async () => {
+  const first = await openHost(browser, demo, "restored")
+  const second = await browser.window(first.context(), `${demo.base}/#/movie/restored/host`)
+  await second.getByRole("button", { name: "Let this page be the host" }).click()
+  await second.getByText("This room has a host already").waitFor()
+  const before = hostsOf(demo, "restored")
+  // Each hears late who was there, when the other could have joined.
+  for (const page of [first, second]) {
+    await page.goto("about:blank")
+    await page.route("**/api/relay/rooms", async (route) => {
+      const response = await route.fetch()
+      await wait(600)
+      await route.fulfill({ response }).catch(() => undefined)
+    })
+  }
+  await until("the room has no host", async () => (await roomOf(demo, "restored"))?.host === undefined)
+  await Promise.all([first, second].map((page) => page.goBack()))
+  await until("one is the host", async () => (await Promise.all([first, second].map((page) => page.getByText("This page is the host of").count()))).includes(1))
+  await until("the other is not", async () => (await Promise.all([first, second].map((page) => page.getByText("This room has a host already").count()))).includes(1))
+  assert.deepEqual(hostsOf(demo, "restored"), { joined: before.joined + 1, replaced: before.replaced })
+  await first.context().close()
+})
+
+// proves RL-29
+test("a page that is loaded again waits for a server that notices late, and replaces nothing", async () => {
+  const page = await openHost(browser, demo, "late")
+  await page.goto("about:blank")
+  await until("the room has no host", async () => (await roomOf(demo, "late"))?.host === undefined)
+  const earlier = await Member.join(demo, "host", "late")
+  await page.goBack()
+  await page.getByText("If that is this page's earlier connection, it ends within a minute").waitFor()
+  earlier.close()
+  await isHost(page)
+  assert.deepEqual(hostsOf(demo, "late"), { joined: 3, replaced: 0 })
+  await page.context().close()
+})
 
 // proves RL-29, RL-8
 test("without its page a room has no host, and with it again the booking is as it was", async () => {

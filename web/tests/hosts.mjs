@@ -16,6 +16,7 @@ export async function openHost(browser, server, room, says = "This page is the h
   await page.goto(await server.link())
   await page.waitForSelector("#composer")
   await page.evaluate((hash) => { location.hash = hash }, `#/movie/${encodeURIComponent(room)}/host`)
+  await page.getByRole("button", { name: "Let this page be the host" }).click()
   await page.getByText(says).waitFor()
   return page
 }
@@ -37,7 +38,7 @@ export async function afterTwoMounts(browser, server, room, times) {
     await page.evaluate(async (hash) => {
       const drawn = () => new Promise((over) => requestAnimationFrame(() => requestAnimationFrame(over)))
       const go = async (to) => {
-        history.replaceState(null, "", to)
+        history.replaceState(history.state, "", to)
         dispatchEvent(new PopStateEvent("popstate"))
         await drawn()
       }

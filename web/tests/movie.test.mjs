@@ -194,7 +194,7 @@ test("a study is begun and ended by hand, its log is saved as it is, and it repl
 })
 
 /** A screen of a host of anybody's making. */
-const screenOf = (uiSpec) => ({ source: "host", uiSpec, messageHistory: [], toolSchema: [{ name: "select", description: "", parameters: {} }] })
+const screenOf = (uiSpec) => ({ source: "host", uiSpec, messageHistory: [{ id: "1", type: "user", action: "\u202egnp", label: "\u202egnp", timestamp: 1 }], toolSchema: [{ name: "select", description: "", parameters: {} }] })
 
 /** A host that answers each request with its screen. */
 async function hostWith(room, uiSpec) {
@@ -207,6 +207,7 @@ async function hostWith(room, uiSpec) {
     shown.now = spec
     host.say("state.updated", screenOf(spec), { id: undefined })
   }
+  host.show(uiSpec)
   return host
 }
 
@@ -223,6 +224,9 @@ test("whatever a host shows is shown: an unknown component, markup, a megabyte, 
     assert.equal(await page.locator(".screen img, .screen script").count(), 0)
     assert.equal(await page.evaluate(() => window.hacked), undefined)
     assert.match(await page.locator(".screen h2").innerText(), /\\u\{202e\}/)
+    assert.equal(await page.locator(".talk-did").innerText(), "\\u{202e}gnp \\u{202e}gnp")
+    assert.ok(await page.locator("#composer").isDisabled())
+    assert.equal(await page.getAttribute("#composer", "placeholder"), "No host here takes messages now")
     assert.equal(await page.locator(".items button:enabled").count(), 0)
     host.show({ stage: "s", title: "Carousel", visibleItems: [{ id: "a", value: "one" }], display: { component: "carousel" } })
     await page.getByText("This page does not know “carousel”, so it is shown as a list.").waitFor()
@@ -265,6 +269,85 @@ test("a host that is replaced while a person clicks is a sentence and one action
     await page.getByText("Nothing is shown in the room “moved”.").waitFor()
     await page.getByRole("button", { name: "Open a movie booking here" }).click()
     await title(page, "Which movie")
+  })
+})
+
+// proves RL-29, FC-8
+test("a booking goes by keys alone: they continue where the next question is", async () => {
+  await show("keys")
+  await roomOf("keys", async (page) => {
+    await title(page, "Which movie")
+    for (const question of ["In which theater", "On which day"]) {
+      await item(page).focus()
+      await page.keyboard.press("Enter")
+      await page.locator(".items .is-on").waitFor()
+      await page.locator(".screen").getByRole("button", { name: "Next" }).focus()
+      await page.keyboard.press("Enter")
+      await title(page, question)
+      assert.match(await page.evaluate(() => document.activeElement.textContent), new RegExp(question))
+      await page.keyboard.press("Tab")
+      await item(page).and(page.locator(":focus")).waitFor()
+    }
+    // What an agent does takes no focus from a person who writes.
+    await page.locator("#composer").focus()
+    await act("keys", "prev")
+    await title(page, "In which theater")
+    assert.equal(await page.evaluate(() => document.activeElement.id), "composer")
+  })
+})
+
+// proves RL-29, FC-6
+test("a room that has no place left says so, and is shown as soon as it has", async () => {
+  await show("full")
+  const members = []
+  await assert.rejects(async () => {
+    for (;;) members.push(await Member.join(demo, "agent", "full"))
+  }, /members/)
+  const page = await browser.open(demo)
+  await page.evaluate(() => { location.hash = "#/movie/full" })
+  await page.locator(".movie-screen > .refused").getByText("members").waitFor()
+  members.pop().close()
+  await title(page, "Which movie")
+  assert.equal(await page.locator(".movie-screen > .refused").count(), 0)
+  assert.deepEqual(page.faults, [])
+  await page.context().close()
+  for (const member of members) member.close()
+})
+
+// proves RL-29, FC-6
+test("a screen that a host did not give at once is asked for again", async () => {
+  const own = await Server.start({ settings: { SAMOVAR__RELAY__REPLY_TIMEOUT_SECONDS: "1" } })
+  const host = await Member.join(own, "host", "slow")
+  let asked = 0
+  host.onHeard = ({ type, id }) => {
+    if (type !== "snapshot.get") return
+    asked += 1
+    if (asked > 1) host.say("snapshot.state", { ...screenOf({ title: "At last", visibleItems: [] }), sessionId: "slow" }, { id: undefined, replyTo: id })
+  }
+  const page = await browser.open(own)
+  await page.evaluate(() => { location.hash = "#/movie/slow" })
+  await title(page, "At last")
+  await page.context().close()
+  host.close()
+  await own.stop()
+})
+
+// proves RL-29, FC-6
+test("each window keeps what was begun there", async () => {
+  await show("one")
+  await roomOf("one", async (page) => {
+    const to = async (hash, text) => {
+      await page.evaluate((to) => { location.hash = to }, hash)
+      await until(`the box of ${hash}`, async () => (await page.inputValue("#composer").catch(() => "")) === text)
+    }
+    await page.fill("#composer", "for the agents of one")
+    await to("#/chat", "")
+    await page.fill("#composer", "for all agents")
+    await to("#/movie/one", "for the agents of one")
+    await to("#/chat", "for all agents")
+    await page.press("#composer", "Enter")
+    await page.locator(".chat-row.is-user").getByText("for all agents").waitFor()
+    await to("#/movie/one", "for the agents of one")
   })
 })
 

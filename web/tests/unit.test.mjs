@@ -23,6 +23,7 @@ const words = await load("words.ts")
 const feed = await load("feed.ts")
 const uispec = await load("uispec.ts")
 const logs = await load("logs.ts")
+const windows = await load("windows.ts")
 // The page is in the background, where nothing is drawn.
 globalThis.document = { hidden: true }
 globalThis.window = globalThis
@@ -253,6 +254,17 @@ test("a screen is read from whatever a host sends", () => {
     assert.ok(uispec.historyOf([none]).length === 1 && uispec.toolsOf([none]).length === 1)
   }
   assert.equal(uispec.specOf(null), undefined)
+  const shown = uispec.historyOf([["Booked", "Your number is B-1."], ["Which movie?", ""], ["", "Nothing."]].map(([title, description]) => ({ spec: { title, description } })))
+  assert.deepEqual(shown.map(({ text }) => text), ["Booked. Your number is B-1.", "Which movie?", "Nothing."])
+})
+
+// proves RL-29, FC-6
+test("an address alone makes no page a host, and leads to a room that requests can name", () => {
+  const of = (hash, kept = null) => windows.windowOfAddress(hash, kept)
+  for (const kept of [null, undefined, 7, {}, { isHost: "yes" }]) assert.equal(of("#/movie/r/host", kept).isHost, false)
+  assert.deepEqual(of("#/movie/r/host", { isHost: true }), { kind: "movie", room: "r", isHost: true })
+  assert.equal(of("#/movie/r", { isHost: true }).isHost, false)
+  assert.deepEqual(["", "/", "/..", "/%2e", "/a%2Fb", "/%"].map((room) => of(`#/movie${room}`).room), ["default", "default", "default", "default", "a/b", "%"])
 })
 
 // proves RL-17
