@@ -60,7 +60,10 @@ export class Subagents {
   }
 }
 
-/** Those of some messages that belong to agents which a message called, live or stored. */
+/** Those of some messages that belong to agents which a message called, in the order of its calls, live or stored. */
 export function tree(messages, messageId) {
-  return messages.filter((one) => one.metadata?.agent?.parentMessageId === messageId)
+  const call = (one) => one.metadata.agent.toolCallId ?? ''
+  return messages
+    .filter((one) => one.metadata?.agent?.parentMessageId === messageId)
+    .sort((one, other) => (call(one) < call(other) ? -1 : Number(call(one) > call(other))))
 }

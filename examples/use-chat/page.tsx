@@ -1,9 +1,7 @@
 // A page with `useChat` of the AI SDK, unchanged, and the agents that a message called below it.
 //
-// `npm ci` and `npm start` build and serve it, and a server lets it in with
-// SAMOVAR__SERVER__ORIGINS=http://127.0.0.1:5173 samovar serve. Its address and token are in the page's:
-// http://127.0.0.1:5173/examples/use-chat/#http://127.0.0.1:4747,TOKEN
-import { useChat } from '@ai-sdk/react'
+// README.md says how to run it. The address and the token of the server are in its own address, behind the #.
+import { useChat, type UseChatHelpers } from '@ai-sdk/react'
 import {
   DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
@@ -47,7 +45,7 @@ function Chat({ stored }: { stored: UIMessage[] }) {
   return (
     <>
       {chat.messages.map((message) => (
-        <Message key={message.id} message={message} known={known} decide={chat.addToolApprovalResponse} />
+        <Message key={message.id} message={message} known={known} chat={chat} />
       ))}
       {chat.error && <p role="alert">{chat.error.message}</p>}
       <form
@@ -71,50 +69,59 @@ function Chat({ stored }: { stored: UIMessage[] }) {
   )
 }
 
-type Decide = (answer: { id: string; approved: boolean }) => unknown
+type Helpers = UseChatHelpers<UIMessage>
 
-function Message({ message, known, decide }: { message: UIMessage; known: UIMessage[]; decide: Decide }) {
+function Message({ message, known, chat }: { message: UIMessage; known: UIMessage[]; chat: Helpers }) {
   return (
     <article className={message.role}>
       <small>{message.role === 'user' ? 'You' : agent(message)?.displayName}</small>
       {message.parts.map((part, at) => (
-        <Part key={at} part={part} decide={decide} />
+        <Part key={at} part={part} chat={chat} />
       ))}
       {tree(known, message.id).map((child: UIMessage) => (
-        <Message key={child.id} message={child} known={known} decide={decide} />
+        <Message key={child.id} message={child} known={known} chat={chat} />
       ))}
     </article>
   )
 }
 
-function Part({ part, decide }: { part: UIMessage['parts'][number]; decide: Decide }) {
+function Part({ part, chat }: { part: UIMessage['parts'][number]; chat: Helpers }) {
   if (part.type === 'text') return <div>{part.text}</div>
   if (part.type === 'reasoning') return <small>{part.text}</small>
   if (part.type === 'data-approval') {
     const { approvalId, toolName, decision } = part.data as Record<string, string>
-    const answer = (decision: string) => void post(`/api/approvals/${approvalId}`, { decision })
-    return decision ? null : <Ask about={toolName} answer={(yes) => answer(yes ? 'once' : 'deny')} />
+    const answer = (yes: boolean) => void post(`/api/approvals/${approvalId}`, { decision: yes ? 'once' : 'deny' })
+    return decision ? null : <Ask about={toolName} answer={answer} />
+  }
+  if (part.type === 'data-question') {
+    const { callId, question, answer } = part.data as Record<string, string>
+    return answer ? null : <Ask about={question} reply={(result) => void post(`/api/calls/${callId}`, { result })} />
   }
   if (!('toolCallId' in part)) return null
   const name = part.type.replace(/^tool-/, '')
   if (part.state === 'approval-requested') {
     const { id } = part.approval
-    return <Ask about={`${name} ${JSON.stringify(part.input)}`} answer={(approved) => decide({ id, approved })} />
+    return <Ask about={`${name} ${JSON.stringify(part.input)}`} answer={(approved) => chat.addToolApprovalResponse({ id, approved })} />
   }
-  return (
-    <div>
-      <small>
-        {name}: {part.state}
-      </small>
-    </div>
-  )
+  if (name === 'ask_user' && part.state === 'input-available') {
+    const { toolCallId } = part
+    const reply = (output: string) =>
+      void Promise.resolve(chat.addToolOutput({ tool: name, toolCallId, output })).then(() => chat.sendMessage())
+    return <Ask about={(part.input as { question: string }).question} reply={reply} />
+  }
+  return <small style={{ display: 'block' }}>{`${name}: ${part.state}`}</small>
 }
 
-function Ask({ about, answer }: { about?: string; answer: (yes: boolean) => void }) {
+type Asked = { about?: string; answer?: (yes: boolean) => void; reply?: (text: string) => void }
+
+function Ask({ about, answer, reply }: Asked) {
+  const [text, setText] = useState('')
   return (
     <div>
-      May it run? <code>{about}</code> <button onClick={() => answer(true)}>Allow</button>{' '}
-      <button onClick={() => answer(false)}>Deny</button>
+      {answer && 'May it run? '} <code>{about}</code> {answer && <button onClick={() => answer(true)}>Allow</button>}{' '}
+      {answer && <button onClick={() => answer(false)}>Deny</button>}
+      {reply && <input value={text} onChange={(event) => setText(event.target.value)} aria-label="Answer" />}{' '}
+      {reply && <button onClick={() => reply(text)}>Answer</button>}
     </div>
   )
 }
@@ -123,13 +130,17 @@ const agent = (message: UIMessage) =>
   (message.metadata as { agent?: { displayName: string; depth: number } } | undefined)?.agent
 const depth = (message: UIMessage) => agent(message)?.depth ?? 0
 
+async function load(): Promise<UIMessage[]> {
+  const answer = await fetch(`${server}/api/chat/${id}/messages`, { headers })
+  if (!answer.ok) throw new Error(await answer.text())
+  return answer.json()
+}
+
 function Page() {
   const [stored, setStored] = useState<UIMessage[]>()
-  useEffect(() => {
-    void fetch(`${server}/api/chat/${id}/messages`, { headers })
-      .then((answer) => answer.json())
-      .then(setStored)
-  }, [])
+  const [why, setWhy] = useState('')
+  useEffect(() => void load().then(setStored, (error) => setWhy(String(error))), [])
+  if (why) return <p role="alert">No conversation with the server {server}: {why}. README.md says what it needs.</p>
   return stored ? <Chat stored={stored} /> : <p>Loading…</p>
 }
 

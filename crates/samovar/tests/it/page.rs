@@ -163,6 +163,12 @@ async fn needs_npm_needs_browser_a_page_is_the_host_of_a_room_and_replaces_nothi
     tests("tests/host.test.mjs", ".").await;
 }
 
+// proves FC-6
+#[tokio::test]
+async fn needs_npm_needs_browser_the_example_with_use_chat_works_from_another_origin() {
+    tests("tests/example.test.mjs", ".").await;
+}
+
 // proves FC-8
 #[tokio::test]
 async fn needs_npm_needs_browser_axe_finds_nothing_on_a_wide_screen() {
