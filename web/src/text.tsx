@@ -17,10 +17,11 @@ function load(): Promise<void> {
 const slowed = (length: number) => (length > 100_000 ? 1_000 : length > 20_000 ? 250 : 0)
 
 export const Text = memo(({ text, isLive }: { text: string; isLive: boolean }) => {
-  const [, setLoaded] = useState(parse !== undefined)
+  const [isLoaded, setLoaded] = useState(parse !== undefined)
   const parsed = useRef<Parsed | undefined>(undefined)
   const parsedAt = useRef(0)
-  useEffect(() => { if (!parse) void load().then(() => setLoaded(true)) }, [])
+  // It may have been loaded since this was drawn.
+  useEffect(() => { if (!isLoaded) void load().then(() => setLoaded(true)) }, [])
   if (!parse) return <div class="text">{text}</div>
   const known = parsed.current
   if (known?.text !== text || (!isLive && known.stable > 0 && parsedAt.current > 0)) {

@@ -64,6 +64,22 @@ test("two agents at once and one inside another look the same live and after a r
     await until("the same tree", async () => (await treeShown(page)) === tree)
   }))
 
+// proves FC-9
+test("a text that is there just before its renderer is Markdown, too", async () => {
+  const context = await browser.chromium.newContext()
+  // What is to happen after a drawing happens late, as on a machine that has much to do.
+  await context.addInitScript(() => {
+    const later = window.setTimeout
+    window.setTimeout = (work, ms, ...more) => later(work, ms ?? 2_000, ...more)
+  })
+  const page = await browser.window(context, await demo.link())
+  await say(page, "list the files here")
+  await answered(page)
+  await page.locator(".answer .text ol li", { hasText: "notes.txt" }).waitFor({ timeout: 8_000 })
+  assert.deepEqual(page.faults, [])
+  await context.close()
+})
+
 // proves UI-15
 test("a reload in the middle of an answer goes on where it was", () =>
   windowOf(scripted, async (page) => {
