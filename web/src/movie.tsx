@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import { attempt, changed, state } from "./store.ts"
 import { Box } from "./box.tsx"
-import { mayUse } from "./approvals.tsx"
+import { mayOwn, mayUse } from "./approvals.tsx"
 import { bookingRoom, hostNow, hostRoom } from "./hosting.ts"
 import { act, movie, openMovie, placeNow, sayInRoom, watchRoom } from "./movie.ts"
 import type { Row } from "./movie.ts"
@@ -96,6 +96,7 @@ function HostState({ room, isHost }: { room: string; isHost: boolean }) {
 
 /** A click makes this page the host; a link that leads here does not. */
 function BeHost({ room, isWide }: { room: string; isWide?: boolean }) {
+  if (!mayOwn()) return null
   return <button type="button" class={isWide ? "" : "link"} onClick={() => (beHost(room), changed())}>{t("host_be")}</button>
 }
 
@@ -143,11 +144,11 @@ function Nothing({ room }: { room: string }) {
   return (
     <section class="screen" aria-label={t("screen_label")}>
       <h2>{t("room_empty", { room: visible(room) })}</h2>
-      <p class="note">{t("room_empty_note")}</p>
-      <div class="buttons">
+      <p class="note">{mayOwn() ? t("room_empty_note") : t("room_no_right", { scope: state.me?.scope ?? "" })}</p>
+      {mayOwn() && <div class="buttons">
         <button type="button" class="primary" disabled={isBusy} onClick={() => void open()}>{t("room_open")}</button>
         <BeHost room={room} isWide />
-      </div>
+      </div>}
     </section>
   )
 }

@@ -2,12 +2,13 @@
 
 import { useState } from "preact/hooks"
 import { asked } from "./actions.ts"
+import { mayOwn } from "./approvals.tsx"
 import { api } from "./api.ts"
 import type { StudyInfo } from "./api.ts"
 import { csvOf, linesOf, saveAs } from "./logs.ts"
 import { beginStudy, endStudy, movie, studiesOf } from "./movie.ts"
 import type { Row } from "./movie.ts"
-import { attempt, state } from "./store.ts"
+import { attempt } from "./store.ts"
 import { Plain } from "./ui.tsx"
 import { clock, span, t, visible } from "./words.ts"
 
@@ -73,7 +74,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 /** A way in for an agent of one's own. */
 function Connect({ room }: { room: string }) {
   const [token, setToken] = useState("")
-  const isOwner = state.me?.scope === "admin" || state.me?.scope === "owner"
+  const isOwner = mayOwn()
   const make = () => attempt(async () => {
     setToken((await api.makeToken(nameOf(room), `relay:${room}:agent`)).token)
   })

@@ -297,6 +297,23 @@ test("a booking goes by keys alone: they continue where the next question is", a
 })
 
 // proves RL-29, FC-6
+test("a login that may only use the server books where a booking is, and has no button to open one", async () => {
+  const { said } = await demo.command("open", "--print", "--scope", "use")
+  const page = await browser.window(undefined, /http:\/\/\S+#login=\S+/.exec(said)[0])
+  const none = async () => assert.equal(await page.getByRole("button", { name: /^(Open a movie|Let this page|Make a token)/ }).count(), 0)
+  await page.evaluate(() => { location.hash = "#/movie/used" })
+  await page.getByText("a booking is opened by a login that may do everything").waitFor()
+  await none()
+  await show("used")
+  await title(page, "Which movie")
+  await item(page).click()
+  await page.locator(".items .is-on").waitFor()
+  await none()
+  assert.deepEqual(page.faults, [])
+  await page.context().close()
+})
+
+// proves RL-29, FC-6
 test("a room that has no place left says so, and is shown as soon as it has", async () => {
   await show("full")
   const members = []
