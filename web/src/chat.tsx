@@ -1,12 +1,12 @@
 // The window into the global chat: what agents said first is there, and the question that waits is
 // above the box.
 
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useRef } from "preact/hooks"
 import { Box } from "./box.tsx"
 import { begin, chat, followChat, hasEarlier, loadEarlier, post } from "./chat.ts"
 import type { ChatMessage } from "./chat.ts"
 import { draftOf } from "./drafts.ts"
-import { Scroll } from "./scroll.tsx"
+import { Earlier, Scroll } from "./scroll.tsx"
 import { attempt } from "./store.ts"
 import { Text } from "./text.tsx"
 import { memo } from "./ui.tsx"
@@ -26,7 +26,7 @@ export function ChatWindow() {
       <Scroll label={t("chat_label")} first={String(messages[0]?.id ?? 0)}>
         <p class="note chat-note">{t("chat_memory")} {chat.isPolled && t("chat_polled")}</p>
         {chat.isRestarted && <p class="banner" role="status">{t("chat_restarted")}</p>}
-        {hasEarlier() && <Earlier />}
+        {hasEarlier() && <Earlier load={() => attempt(loadEarlier)} />}
         {!hasEarlier() && chat.oldest > 1 && <p class="note chat-note">{t("chat_dropped", { first: chat.oldest })}</p>}
         {!chat.isRead && <p class="note" role="status">{t("loading")}</p>}
         {chat.isRead && messages.length === 0 && <p class="empty">{t("chat_empty")}</p>}
@@ -66,16 +66,6 @@ function Failed({ why }: { why: string }) {
       <button type="button" class="primary" onClick={() => location.reload()}>{t("try_again")}</button>
     </div>
   )
-}
-
-function Earlier() {
-  const [isBusy, setBusy] = useState(false)
-  const load = async () => {
-    setBusy(true)
-    await attempt(loadEarlier)
-    setBusy(false)
-  }
-  return <button type="button" class="earlier" disabled={isBusy} onClick={() => void load()}>{t("thread_earlier")}</button>
 }
 
 const Row = memo(({ message, before }: { message: ChatMessage; before: number | undefined }) => {

@@ -5,6 +5,9 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import { IconButton } from "./ui.tsx"
 import { t } from "./words.ts"
 
+/** So long the heights of rows that came are guesses. */
+const HOLD_MS = 500
+
 interface ScrollProps {
   label: string
   /** The first row: when it is another, what was in sight stays in sight. */
@@ -20,21 +23,27 @@ export function Scroll({ label, first, place = "", children }: ScrollProps) {
   const [isAway, setAway] = useState(false)
   const before = useRef({ first, place })
   const middle = useRef<Seen | undefined>(undefined)
+  const heldUntil = useRef(0)
+  const isHeld = () => performance.now() < heldUntil.current
+  // Here the rows are still as they were.
+  if (box.current && before.current.first !== first) middle.current = middleOf(box.current)
   useLayoutEffect(() => {
     const element = box.current
     if (!element) return
     if (before.current.place !== place) sticks.current = true
     if (sticks.current) element.scrollTop = element.scrollHeight
-    else if (before.current.first !== first && middle.current) element.scrollTop += topOf(element, middle.current.row) - middle.current.top
+    else if (before.current.first !== first) heldUntil.current = performance.now() + HOLD_MS
     before.current = { first, place }
-    middle.current = middleOf(element)
+    if (!sticks.current && isHeld()) hold(element, middle.current)
   })
   useEffect(() => {
     const inner = box.current?.firstElementChild
     if (!inner) return
     // Texts, pictures and what comes into sight change their height after they were drawn.
     const watching = new ResizeObserver(() => {
-      if (sticks.current && box.current) box.current.scrollTop = box.current.scrollHeight
+      if (!box.current) return
+      if (sticks.current) box.current.scrollTop = box.current.scrollHeight
+      else if (isHeld()) hold(box.current, middle.current)
     })
     watching.observe(inner)
     return () => watching.disconnect()
@@ -43,7 +52,6 @@ export function Scroll({ label, first, place = "", children }: ScrollProps) {
     const element = box.current
     if (!element) return
     sticks.current = element.scrollHeight - element.scrollTop - element.clientHeight < 60
-    if (!sticks.current) middle.current = middleOf(element)
     if (isAway === sticks.current) setAway(!sticks.current)
   }
   const toEnd = () => {
@@ -52,12 +60,23 @@ export function Scroll({ label, first, place = "", children }: ScrollProps) {
   }
   return (
     <div class="thread-box">
-      <div class="thread" ref={box} onScroll={onScroll} tabindex={0} role="region" aria-label={label}>
+      <div class="thread" ref={box} onScroll={onScroll} onWheel={() => { heldUntil.current = 0 }} tabindex={0} role="region" aria-label={label}>
         <div class="thread-inner">{children}</div>
       </div>
       {isAway && <IconButton icon="down" class="to-end" label={t("thread_to_end")} onClick={toEnd} />}
     </div>
   )
+}
+
+/** Loads what came before the first row. */
+export function Earlier({ load }: { load: () => Promise<unknown> }) {
+  const [isBusy, setBusy] = useState(false)
+  const run = async () => {
+    setBusy(true)
+    await load()
+    setBusy(false)
+  }
+  return <button type="button" class="earlier" disabled={isBusy} onClick={() => void run()}>{t("thread_earlier")}</button>
 }
 
 interface Seen {
@@ -67,6 +86,11 @@ interface Seen {
 
 function topOf(box: Element, row: Element): number {
   return row.getBoundingClientRect().top - box.getBoundingClientRect().top
+}
+
+/** Puts a row back to where it was. */
+function hold(box: Element, seen: Seen | undefined) {
+  if (seen?.row.isConnected) box.scrollTop += topOf(box, seen.row) - seen.top
 }
 
 /** The row in the middle of what is in sight: one that stays when rows come or go above it. */

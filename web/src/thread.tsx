@@ -1,13 +1,12 @@
 // The conversation, its newest words in sight unless a person reads further up.
 
-import { useState } from "preact/hooks"
 import { goOn, send, stop } from "./actions.ts"
 import { mayUse } from "./approvals.tsx"
 import { loadEarlier, open } from "./live.ts"
 import { AnswerEnd, MessageRow } from "./message.tsx"
 import { currentTurn, threadOf } from "./model.ts"
 import type { Message, View } from "./model.ts"
-import { Scroll } from "./scroll.tsx"
+import { Earlier, Scroll } from "./scroll.tsx"
 import { set, state } from "./store.ts"
 import { Icon } from "./ui.tsx"
 import { t, visible } from "./words.ts"
@@ -56,7 +55,7 @@ function Whole({ view }: { view: View }) {
   const interrupted = current !== undefined && state.interrupted.get(view.session.id) === current.id
   return (
     <>
-      {view.hasEarlier && <Earlier />}
+      {view.hasEarlier && <Earlier load={loadEarlier} />}
       {groups.map((group, at) => {
         const stamp = (id: string) => view.stamps.get(id) ?? 0
         if (group.user) {
@@ -116,16 +115,6 @@ function Working({ view }: { view: View }) {
     <p class="working"><span class="thinking" />
       {reading ? t("status_reading", { percent: Math.round((100 * reading.read) / Math.max(1, reading.total)) }) : t("status_thinking")}</p>
   )
-}
-
-function Earlier() {
-  const [isBusy, setBusy] = useState(false)
-  const load = async () => {
-    setBusy(true)
-    await loadEarlier()
-    setBusy(false)
-  }
-  return <button type="button" class="earlier" disabled={isBusy} onClick={() => void load()}>{t("thread_earlier")}</button>
 }
 
 /** One agent's branch alone. */

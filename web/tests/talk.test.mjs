@@ -93,6 +93,28 @@ test("a reload in the middle of an answer goes on where it was", () =>
     assert.deepEqual(words, Array.from({ length: 100 }, (_, at) => `word${at}`))
   }))
 
+// proves FC-9
+test("earlier messages come above what is in sight, which stays where it is", async () => {
+  const { id } = await demo.agent("createSession", {})
+  for (let at = 0; at < 450; at += 1) await demo.agent("appendMessage", { sessionId: id, message: { role: at % 2 ? "assistant" : "user", content: `message ${at}.` } })
+  await windowOf(demo, async (page) => {
+    await page.evaluate((hash) => { location.hash = hash }, `#/s/${id}`)
+    await page.getByText("message 449.").waitFor()
+    const thread = page.locator(".thread")
+    await thread.evaluate((box) => box.scrollTo(0, 0))
+    const first = page.locator(".thread-inner > .row").first()
+    const row = page.locator(`[id="${await first.getAttribute("id")}"]`)
+    await wait(300)
+    const before = (await row.boundingBox()).y
+    const rows = await page.locator(".thread-inner > .row").count()
+    await page.locator(".earlier").click()
+    await until("more rows", async () => (await page.locator(".thread-inner > .row").count()) > rows)
+    await wait(300)
+    const after = (await row.boundingBox()).y
+    assert.ok(Math.abs(after - before) < 60, `${before}, then ${after}`)
+  })
+})
+
 // proves DU-7
 test("a server that is killed in mid-tool and started again goes on with the page open", () =>
   windowOf(scripted, async (page) => {
