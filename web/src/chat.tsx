@@ -31,7 +31,7 @@ export function ChatWindow() {
         {!chat.isRead && <p class="note" role="status">{t("loading")}</p>}
         {chat.isRead && messages.length === 0 && <p class="empty">{t("chat_empty")}</p>}
         {messages.map((message, at) => (
-          <Row key={message.id} message={message} before={messages[at - 1]?.id} />
+          <Row key={message.id} message={message} before={messages[at - 1]?.id} canGo={(message.meta?.reply_to ?? 0) >= (messages[0]?.id ?? 0)} />
         ))}
       </Scroll>
       <div class="foot">
@@ -68,7 +68,7 @@ function Failed({ why }: { why: string }) {
   )
 }
 
-const Row = memo(({ message, before }: { message: ChatMessage; before: number | undefined }) => {
+const Row = memo(({ message, before, canGo }: { message: ChatMessage; before: number | undefined; canGo: boolean }) => {
   const { id, role, author, text, ts, meta } = message
   const replyTo = meta?.reply_to
   return (
@@ -77,8 +77,8 @@ const Row = memo(({ message, before }: { message: ChatMessage; before: number | 
       <article class={`chat-row is-${role}`} id={`chat-${id}`}>
         <p class="chat-head">
           <b>{role === "user" ? t("chat_you") : visible(author)}</b>
-          {replyTo !== undefined && <a href={`#chat-${replyTo}`} onClick={(event) => (event.preventDefault(), goTo(replyTo))}>
-            {t("chat_answers", { id: String(replyTo) })}</a>}
+          {replyTo !== undefined && (canGo ? <a href={`#chat-${replyTo}`} onClick={(event) => (event.preventDefault(), goTo(replyTo))}>
+            {t("chat_answers", { id: String(replyTo) })}</a> : <span class="facts">{t("chat_answers", { id: String(replyTo) })}</span>)}
           <span class="facts">{`#${id}`}</span>
           <time class="facts" dateTime={ts}>{clock(ts)}</time>
         </p>
@@ -88,7 +88,7 @@ const Row = memo(({ message, before }: { message: ChatMessage; before: number | 
   )
 })
 
-/** Shows a message, if it is in the window. */
+/** Shows a message of the window. */
 function goTo(id: number) {
   document.getElementById(`chat-${id}`)?.scrollIntoView({ block: "center" })
 }

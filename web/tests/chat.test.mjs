@@ -134,6 +134,17 @@ test("an answer that is cut on its way is asked for again", async () => {
   }) })
 })
 
+// proves CH-14, FC-6
+test("an answer leads to its question only where that is in the window", () =>
+  chatOf(quiet, async (page) => {
+    const answers = page.locator(".chat-head", { hasText: "answers #" })
+    await answers.nth(1).waitFor()
+    assert.deepEqual(await answers.locator("a").allInnerTexts(), ["answers #500"])
+    await answers.locator("a").click()
+  }, { prepare: (page) => page.route("**/chat/history*", (route) => route.fulfill({
+    json: [[500], [501, 3], [502, 500]].map(([id, reply_to]) => ({ id, ts: "2026-01-01T00:00:00.000Z", role: "user", author: "user", text: `message ${id}`, ...(reply_to ? { meta: { reply_to } } : {}) })),
+  })) }))
+
 // proves CH-14, CH-6
 test("a text that is refused stays in the box, with the reason, and is not in the chat", () =>
   chatOf(quiet, async (page) => {

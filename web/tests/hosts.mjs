@@ -57,7 +57,9 @@ export async function afterReloads(browser, server, room, times) {
   const page = await openHost(browser, server, room)
   for (let at = 0; at < times; at += 1) {
     await page.reload()
-    await page.getByText("This page is the host of").waitFor()
+    await page.getByText("This page is the host of").waitFor().catch(async (error) => {
+      throw new Error(`after ${at + 1} reloads: ${await page.locator("main").innerText()}`, { cause: error })
+    })
   }
   await page.context().close()
 }
