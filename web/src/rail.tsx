@@ -102,7 +102,7 @@ function Naming({ session, onClose }: { session: SessionInfo; onClose: () => voi
       <input aria-label={t("session_rename")} value={title} maxLength={200} autofocus
         ref={(element) => element?.focus()}
         onInput={(event) => setTitle(event.currentTarget.value)}
-        onKeyDown={(event) => event.key === "Escape" && onClose()} />
+        onKeyDown={(event) => event.key === "Escape" && (event.preventDefault(), onClose())} />
       <button type="submit" class="primary">{t("save")}</button>
     </form>
   )

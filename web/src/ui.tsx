@@ -123,6 +123,8 @@ export function Menu({ label, items }: { label: string; items: MenuItem[] }) {
   const buttons = () => [...(box.current?.querySelectorAll<HTMLButtonElement>("[role=menuitem]") ?? [])]
   useLayoutEffect(() => {
     if (!isOpen) return
+    // In a list that scrolls it may be cut off.
+    box.current?.querySelector("[role=menu]")?.scrollIntoView({ block: "nearest" })
     buttons()[0]?.focus()
     const leave = (event: Event) => {
       if (!box.current?.contains(event.target as Node)) setOpen(false)
@@ -135,7 +137,11 @@ export function Menu({ label, items }: { label: string; items: MenuItem[] }) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (event.key === "Escape" || event.key === "Tab") {
       setOpen(false)
-      if (event.key === "Escape") box.current?.querySelector("button")?.focus()
+      if (event.key === "Escape") {
+        // A dialog around it stays.
+        event.preventDefault()
+        box.current?.querySelector("button")?.focus()
+      }
       event.stopPropagation()
     } else if (step !== undefined) {
       const all = buttons()
