@@ -76,7 +76,7 @@ export function whileInView(begin: () => () => void): () => void {
 }
 
 /** So long something stays open that is closed: a part of the page that is mounted twice opens it once. */
-const LINGER_MS = 250
+const LINGER_MS = 1_000
 
 /** Opens something for as long as a part of the page is there; one thing at a time. */
 export function keeper<Key>(open: (key: Key) => () => void): (key: Key, name: string) => () => void {

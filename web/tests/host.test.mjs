@@ -82,6 +82,17 @@ test("a page that is mounted twice, loaded again, or asleep for an hour joins on
   }
 })
 
+// proves RL-29
+test("a glance at another window gives no place away", () =>
+  hostOf("glance", async (page) => {
+    await page.getByRole("link", { name: "Global chat" }).first().click()
+    await page.locator(".chat-note").waitFor()
+    await wait(400)
+    await page.goBack()
+    await isHost(page)
+    assert.deepEqual(hostsOf(demo, "glance"), { joined: 1, replaced: 0 })
+  }))
+
 // proves RL-29, RL-4, FC-6
 test("of two pages that want to be the host one is, until a person lets the other take its place", () =>
   hostOf("two", async (first) => {
