@@ -1,6 +1,6 @@
 // A page with `useChat` of the AI SDK, unchanged, and the agents that a message called below it.
 //
-// README.md says how to run it. The address and the token of the server are in its own address, behind the #.
+// README.md says how to run it. The address and the token of the server are in its own address, after the #.
 import { useChat, type UseChatHelpers } from '@ai-sdk/react'
 import {
   DefaultChatTransport,

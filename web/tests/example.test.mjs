@@ -32,12 +32,12 @@ after(async () => {
   files?.close()
 })
 
-/** The page of somebody who opens an address for the first time. */
-async function opened(behind) {
+/** The page in a browser that opens an address for the first time. */
+async function opened(hash) {
   const page = await (await browser.chromium.newContext()).newPage()
   page.faults = []
   page.on("pageerror", (error) => page.faults.push(error.stack))
-  await page.goto(`${origin}/examples/use-chat/${behind}`)
+  await page.goto(`${origin}/examples/use-chat/${hash}`)
   return page
 }
 
@@ -74,8 +74,8 @@ test("a page with useChat asks, decides, answers, and shows the agents below the
 
 // proves FC-6
 test("an address without a server, and a token that is none, are sentences", async () => {
-  for (const [behind, why] of [["", "No conversation with the server"], [`#${server.base},none`, "a valid token is required"], ["#http://127.0.0.1:1,none", "Failed to fetch"]]) {
-    const page = await opened(behind)
+  for (const [hash, why] of [["", "No conversation with the server"], [`#${server.base},none`, "a valid token is required"], ["#http://127.0.0.1:1,none", "Failed to fetch"]]) {
+    const page = await opened(hash)
     await page.getByRole("alert").getByText(why).waitFor()
     assert.deepEqual(page.faults, [])
     await page.context().close()
