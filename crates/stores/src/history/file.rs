@@ -59,6 +59,8 @@ const TABLES: [&str; 11] = [
 ];
 /// Those that later formats added, with the first that has each.
 const LATER_TABLES: [(i64, &str); 2] = [(2, "search_range"), (2, "search_terms")];
+/// The columns that later formats added to a table.
+const LATER_COLUMNS: [(i64, &str, &str); 2] = [(3, "turns", "fault"), (4, "sessions", "begun_by")];
 
 /// How the file's connections are opened.
 pub(super) struct Options(SqliteConnectOptions);
@@ -138,7 +140,8 @@ fn create(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Refuses a file whose tables are those of a later format, or of none. One without any table is new.
+/// Refuses a file whose tables are those of a later format, or of none, or not those of the migrations
+/// that it says were made. One without any table is new.
 pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<(), Failure> {
     let foreign = || Failure::Foreign(locale::store::history_format(FORMAT));
     let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
@@ -149,15 +152,25 @@ pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<()
     let has = |name: &str| tables.iter().any(|table| table == name);
     let formats: Vec<i64> = if has(FORMATS) {
         let formats = "SELECT version FROM _sqlx_migrations ORDER BY version";
-        sqlx::query_scalar(formats).fetch_all(connection).await?
+        sqlx::query_scalar(formats)
+            .fetch_all(&mut *connection)
+            .await?
     } else {
         Vec::new()
     };
     let is_new = formats.is_empty() && tables.iter().all(|table| table == FORMATS);
     let known = MIGRATIONS.iter().map(|(format, _, _)| format);
     let last = formats.last().copied().unwrap_or_default();
-    let later = LATER_TABLES.iter().filter(|(format, _)| *format <= last);
-    let has_all = TABLES.into_iter().all(has) && later.into_iter().all(|(_, table)| has(table));
+    let mut later = LATER_TABLES.iter();
+    let mut has_all =
+        TABLES.into_iter().all(has) && later.all(|(format, table)| has(table) == (*format <= last));
+    for (format, table, column) in LATER_COLUMNS {
+        let column = sqlx::query("SELECT 1 FROM pragma_table_info(?) WHERE name = ?")
+            .bind(table)
+            .bind(column);
+        let has_column = column.fetch_optional(&mut *connection).await?.is_some();
+        has_all &= has_column == (format <= last);
+    }
     if is_new || (known.take(formats.len()).eq(&formats) && last > 0 && has_all) {
         Ok(())
     } else {

@@ -57,7 +57,19 @@ async fn refuses_a_store_of_another_format_and_changes_nothing() {
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
                  execution_time) VALUES (99, 'later', true, x'00', 0)";
     let other = "DROP TABLE _sqlx_migrations";
-    let histories = [newer, other, "DROP TABLE syncs", "DROP VIEW messages"].map(Ok);
+    let histories = [
+        newer,
+        other,
+        "DROP TABLE syncs",
+        "DROP VIEW messages",
+        // A migration would be made again, and fail halfway.
+        "DELETE FROM _sqlx_migrations WHERE version = 4",
+        "DELETE FROM _sqlx_migrations WHERE version > 2",
+        "DELETE FROM _sqlx_migrations WHERE version > 1",
+        "DELETE FROM _sqlx_migrations",
+        "ALTER TABLE turns DROP COLUMN fault",
+    ]
+    .map(Ok);
     for breach in histories.into_iter().chain([1, 2].map(Err)) {
         let dir = TempDir::new().unwrap();
         served(&dir).await;
