@@ -1,6 +1,7 @@
 //! Reads the body of a request: bytes are permitted before they are read, and a client that is too
 //! slow, or too much at once, gets an answer.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,7 +12,7 @@ use samovar_core::{Code, Error};
 use samovar_engine::Admission;
 use samovar_locale as locale;
 use samovar_wire::ui::Skimmer;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::endpoint::Route;
 use crate::engine_cell::EngineCell;
@@ -24,12 +25,18 @@ const SHORT: usize = 16 * 1024;
 /// Long bodies that are read at once, at most.
 const LONG_BODIES: usize = 4;
 
+/// Long bodies that are worked on at once, at most: each step of that takes milliseconds of a thread
+/// which new connections and running streams wait for, too.
+pub(crate) const AT_WORK: usize = 2;
+
 /// What bodies are held against.
 pub(crate) struct Bodies {
     engine: EngineCell,
     max_bytes: usize,
     /// Held while a body is read that is longer than that.
     long: Semaphore,
+    /// Held while a long body is parsed, and while the log takes a message.
+    at_work: Arc<Semaphore>,
     /// How long a client may take to send one.
     slow_client: Duration,
 }
@@ -40,15 +47,59 @@ impl Bodies {
             engine,
             max_bytes: set.max_body_bytes,
             long: Semaphore::new(LONG_BODIES),
+            at_work: Arc::new(Semaphore::new(AT_WORK)),
             slow_client: set.slow_client,
         }
     }
 }
 
-/// A body that was read, with what it takes of the budget for memory.
+/// A body that was read, with what a long one takes.
 pub(crate) struct Read {
     pub(crate) bytes: Bytes,
+    /// Of the budget for memory.
     pub(crate) admission: Option<Admission>,
+    pub(crate) place: Option<Place>,
+}
+
+/// The place of a long body among those that are worked on.
+pub(crate) struct Place {
+    all: Arc<Semaphore>,
+    taken: Mutex<Option<OwnedSemaphorePermit>>,
+    is_message: bool,
+}
+
+impl Place {
+    pub(crate) fn new(all: Arc<Semaphore>, is_message: bool) -> Self {
+        let taken = Mutex::default();
+        Self {
+            all,
+            taken,
+            is_message,
+        }
+    }
+
+    /// Waits until it is free.
+    pub(crate) async fn take(&self) {
+        // It is never closed.
+        let permit = self.all.clone().acquire_owned().await;
+        self.set(permit.ok());
+    }
+
+    /// The body was parsed. A message keeps its place until the log has it; what else is done with a
+    /// body may take as long as a tool does.
+    pub(crate) fn is_parsed(&self) {
+        if !self.is_message {
+            self.leave();
+        }
+    }
+
+    pub(crate) fn leave(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, permit: Option<OwnedSemaphorePermit>) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+    }
 }
 
 /// Reads the body of a request to a route.
@@ -94,7 +145,15 @@ pub(crate) async fn read(
     }
     let bytes = Bytes::from(bytes);
     let admission = reading.admission;
-    Ok(Read { bytes, admission })
+    let is_message = route.more_body_bytes > 0;
+    let place = admission
+        .as_ref()
+        .map(|_| Place::new(bodies.at_work.clone(), is_message));
+    Ok(Read {
+        bytes,
+        admission,
+        place,
+    })
 }
 
 /// A body that is being read.

@@ -14,6 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::body::Place;
 use crate::engine_cell::EngineCell;
 use crate::pace::Stalled;
 use crate::reply;
@@ -57,6 +58,8 @@ pub(crate) struct Call<S> {
     pub(crate) body: Bytes,
     /// What a long body takes of the budget for memory.
     pub(crate) admission: Option<Admission>,
+    /// Its place among those that are worked on.
+    pub(crate) place: Option<Place>,
     /// The WebSocket upgrade, if the request asked for one; a route that serves one takes it.
     pub(crate) upgrade: Option<Upgrade>,
 }
@@ -68,6 +71,13 @@ impl<S> Call<S> {
     /// [`Code::Unavailable`](samovar_core::Code::Unavailable).
     pub(crate) async fn engine(&self) -> Result<Arc<Engine>, Error> {
         self.engine.wait().await
+    }
+
+    /// Waits until a long body may be worked on.
+    pub(crate) async fn begin(&self) {
+        if let Some(place) = &self.place {
+            place.take().await;
+        }
     }
 
     /// Has the engine do something in a session, for who called.
@@ -88,6 +98,9 @@ impl<S> Call<S> {
         // The log has it, and counts it.
         if let Some(admission) = &self.admission {
             admission.give_back();
+        }
+        if let Some(place) = &self.place {
+            place.leave();
         }
         accepted
     }
@@ -113,6 +126,7 @@ impl<S> Call<S> {
             query: self.query,
             body: self.body,
             admission: self.admission,
+            place: self.place,
             upgrade: self.upgrade,
         }
     }
@@ -383,6 +397,7 @@ where
 {
     Arc::new(move |verb, mut call| {
         Box::pin(async move {
+            call.begin().await;
             let given = match verb {
                 Verb::Get | Verb::Delete => {
                     let mut pairs = call.segments.clone();
@@ -392,6 +407,9 @@ where
                 // It may be long, and is not kept while the handler works.
                 Verb::Post | Verb::Put => params::from_body(&std::mem::take(&mut call.body)),
             };
+            if let Some(place) = &call.place {
+                place.is_parsed();
+            }
             let answer = match given {
                 Ok(given) => run(call, given).await,
                 Err(error) => Err(error),
@@ -400,3 +418,6 @@ where
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

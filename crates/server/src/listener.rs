@@ -10,6 +10,7 @@ use samovar_descriptors::LEAST;
 use samovar_locale as locale;
 use samovar_wire::api::LoginLinkParams;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -261,6 +262,7 @@ impl Socket {
             cut: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
+        let turns = Arc::new(Semaphore::new(pace::LINGER_TURNS));
         for (listener, router, places) in doors {
             let accepting = AcceptLoop {
                 router,
@@ -268,6 +270,7 @@ impl Socket {
                 cut: socket.cut.clone(),
                 tasks: socket.tasks.clone(),
                 places: Arc::new(places),
+                turns: turns.clone(),
                 slow_client: config.server.slow_client,
                 slow_reader: config.stream.patience,
             };

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, PollSemaphore};
 
 /// What is asked of the system to hold for a client, in bytes; Linux takes twice as much, and left
 /// alone it would take several megabytes.
@@ -48,6 +49,10 @@ const HALF_CLOSED: Duration = Duration::from_secs(2);
 /// this at once.
 const LINGER_CHUNK: usize = 8 * 1024;
 const LINGER_TURN: usize = 8;
+
+/// Connections that have such a turn at once, at most. The others wait outside of the runtime's queue,
+/// which new connections and short requests wait in.
+pub(crate) const LINGER_TURNS: usize = 2;
 
 /// Whether a connection's client took nothing for as long as is borne.
 #[derive(Clone, Debug, Default)]
@@ -129,10 +134,13 @@ pub(crate) struct Paced<S> {
     /// There when the client has stopped sending.
     half_closed: Option<Pin<Box<Sleep>>>,
     lingering: Option<Lingering>,
+    turns: Arc<Semaphore>,
 }
 
 /// A connection that has been answered, and whose client may still send.
 struct Lingering {
+    turns: PollSemaphore,
+    turn: Option<OwnedSemaphorePermit>,
     patience: Steps,
     left: usize,
     /// Bytes that came in this step.
@@ -190,8 +198,10 @@ impl Patience {
 }
 
 impl<S> Paced<S> {
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
+    /// All connections of a server take their turns at reading what is dropped from the same.
+    pub(crate) fn new(stream: S, patience: Duration, turns: Arc<Semaphore>) -> Self {
         Self {
+            turns,
             stream,
             patience,
             waiting: None,
@@ -274,11 +284,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Paced<S> {
     /// Drops what the client still sends, until it stops or has had its time.
     fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let turns = || PollSemaphore::new(self.turns.clone());
         let lingering = self.lingering.get_or_insert_with(|| Lingering {
+            turns: turns(),
+            turn: None,
             patience: Steps::new(LINGER, LINGER_STEPS),
             left: MAX_LINGER_BYTES,
             came: 0,
         });
+        let Some(_turn) = lingering.turn.take() else {
+            // It is never closed. The turn comes at the end of the runtime's queue: what is dropped has
+            // no hurry.
+            lingering.turn = ready!(lingering.turns.poll_acquire(cx));
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        };
         let mut dropped = [0; LINGER_CHUNK];
         for turn in 0.. {
             if lingering.left == 0 {
@@ -349,16 +369,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
+    fn paced<S>(stream: S) -> Paced<S> {
+        Paced::new(stream, PATIENCE, Arc::new(Semaphore::new(LINGER_TURNS)))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_marked_and_then_cut_off() {
         let (client, server) = tokio::io::duplex(4);
-        let mut paced = Paced::new(server, PATIENCE);
+        let mut paced = paced(server);
         let stalled = paced.stalled();
         let began = tokio::time::Instant::now();
 
@@ -398,7 +423,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_comes_after_the_last_answer_is_dropped_as_long_as_it_comes_fast() {
         let (mut client, server) = tokio::io::duplex(64 * 1024);
-        let mut paced = Paced::new(server, PATIENCE);
+        let mut paced = paced(server);
         paced.stalled().begin(true);
         let began = tokio::time::Instant::now();
         let sends = async {
@@ -430,7 +455,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_a_little_now_and_then_is_served_on() {
         let (mut client, server) = tokio::io::duplex(4);
-        let mut paced = Paced::new(server, PATIENCE);
+        let mut paced = paced(server);
         let stalled = paced.stalled();
         let slow = async {
             let mut taken = [0; 4];
@@ -444,5 +469,47 @@ mod tests {
 
         written.unwrap();
         assert!(!stalled.is_set());
+    }
+
+    // proves PF-1
+    #[tokio::test(start_paused = true)]
+    async fn what_is_dropped_is_read_in_turns_and_a_client_that_pauses_has_none() {
+        let turns = Arc::new(Semaphore::new(1));
+        let mut lingers = Vec::new();
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            let (client, server) = tokio::io::duplex(LINGER_TURN * LINGER_CHUNK);
+            let mut paced = Paced::new(server, PATIENCE, turns.clone());
+            paced.stalled().begin(true);
+            lingers.push(Box::pin(async move { paced.shutdown().await }));
+            clients.push(client);
+        }
+        let whole = vec![0; LINGER_TURN * LINGER_CHUNK];
+        let taken = turns.clone().acquire_owned().await.unwrap();
+        clients[0].write_all(&whole).await.unwrap();
+        clients[2].write_all(&whole).await.unwrap();
+        let mut look = |number: usize| assert!((&mut lingers[number]).now_or_never().is_none());
+        let mut takes = |number: usize| clients[number].write(b"x").now_or_never().is_some();
+
+        look(0);
+        look(0);
+        assert!(!takes(0), "nothing is read without a turn");
+        drop(taken);
+        // The turn is taken, and then used behind all that the runtime has to do.
+        look(0);
+        assert!(!takes(0));
+        look(2);
+        look(0);
+        assert!(takes(0) && !takes(2));
+        look(1);
+        look(2);
+        assert!(!takes(2));
+        look(2);
+        assert!(takes(2));
+        // Nothing comes from this one.
+        look(1);
+        assert_eq!(turns.available_permits(), 0);
+        look(1);
+        assert_eq!(turns.available_permits(), 1);
     }
 }

@@ -281,6 +281,7 @@ async fn answer(
         query: query.0,
         body: read.bytes,
         admission: read.admission,
+        place: read.place,
         upgrade,
     };
     Ok((row.handler)(verb, call).await)

@@ -93,6 +93,7 @@ fn view(call: &Call) -> Result<UiView, Error> {
 
 async fn post(mut call: Call) -> Result<Response<Body>, Error> {
     let view = view(&call)?;
+    call.begin().await;
     let body = std::mem::take(&mut call.body);
     let read = move || UiPost::read(&body);
     let read = tokio::task::spawn_blocking(read).await;

@@ -20,6 +20,7 @@ use samovar_locale as locale;
 use samovar_wire::agent::ErrorBody;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -52,6 +53,8 @@ pub(super) struct AcceptLoop {
     pub(super) cut: CancellationToken,
     pub(super) tasks: TaskTracker,
     pub(super) places: Arc<Places>,
+    /// For reading what is dropped.
+    pub(super) turns: Arc<Semaphore>,
     pub(super) slow_client: Duration,
     pub(super) slow_reader: Duration,
 }
@@ -92,7 +95,7 @@ impl AcceptLoop {
             tracing::debug!(%error, "a connection keeps its delay");
         }
         let silence = Silence::default();
-        let stream = Paced::new(stream, self.slow_reader);
+        let stream = Paced::new(stream, self.slow_reader, self.turns.clone());
         let (permit, silent, patience, begun) = match place {
             Place::Connection(permit) => {
                 let silent = self.places.silent(silence.clone());

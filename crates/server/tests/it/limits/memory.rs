@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use samovar_model_server::say;
+use samovar_model_server::{say, silent};
 use samovar_testkit::{App, AppBuilder};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -96,4 +96,24 @@ async fn long_bodies_that_stop_or_are_shorter_than_they_say_get_an_answer_and_le
         sleep(Duration::from_millis(1)).await;
     }
     assert_eq!(long(&app).send().await.json()["text"], "hi");
+}
+
+// proves PF-1
+#[tokio::test]
+async fn long_messages_wait_for_each_other_until_the_log_has_them_and_not_for_their_turns() {
+    let app = AppBuilder::new().start([silent().forever()]).await;
+    let mut open = Vec::new();
+    for number in 0..5 {
+        let session = format!("s-{number}");
+        app.ok("createSession", json!({"sessionId": session})).await;
+        let message = json!({"sessionId": session, "content": "x".repeat(LONG)});
+        let request = Request::new(&app, "POST", &at("sendMessage")).json(message.to_string());
+        let mut stream = connect(app.address()).await;
+        stream.write_all(&request.bytes()).await.unwrap();
+        open.push(stream);
+    }
+
+    while app.model.requests().len() < open.len() {
+        sleep(Duration::from_millis(1)).await;
+    }
 }
