@@ -1,7 +1,7 @@
 //! Reads the body of a request: bytes are permitted before they are read, and a client that is too
 //! slow, or too much at once, gets an answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,8 +12,9 @@ use samovar_core::{Code, Error};
 use samovar_engine::Admission;
 use samovar_locale as locale;
 use samovar_wire::ui::Skimmer;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
+use crate::at_work::{AT_WORK, Place};
 use crate::endpoint::Route;
 use crate::engine_cell::EngineCell;
 use crate::pace::Patience;
@@ -24,10 +25,6 @@ const SHORT: usize = 16 * 1024;
 
 /// Long bodies that are read at once, at most.
 const LONG_BODIES: usize = 4;
-
-/// Long bodies that are worked on at once, at most: each step of that takes milliseconds of a thread
-/// which new connections and running streams wait for, too.
-pub(crate) const AT_WORK: usize = 2;
 
 /// What bodies are held against.
 pub(crate) struct Bodies {
@@ -59,47 +56,6 @@ pub(crate) struct Read {
     /// Of the budget for memory.
     pub(crate) admission: Option<Admission>,
     pub(crate) place: Option<Place>,
-}
-
-/// The place of a long body among those that are worked on.
-pub(crate) struct Place {
-    all: Arc<Semaphore>,
-    taken: Mutex<Option<OwnedSemaphorePermit>>,
-    is_message: bool,
-}
-
-impl Place {
-    pub(crate) fn new(all: Arc<Semaphore>, is_message: bool) -> Self {
-        let taken = Mutex::default();
-        Self {
-            all,
-            taken,
-            is_message,
-        }
-    }
-
-    /// Waits until it is free.
-    pub(crate) async fn take(&self) {
-        // It is never closed.
-        let permit = self.all.clone().acquire_owned().await;
-        self.set(permit.ok());
-    }
-
-    /// The body was parsed. A message keeps its place until the log has it; what else is done with a
-    /// body may take as long as a tool does.
-    pub(crate) fn is_parsed(&self) {
-        if !self.is_message {
-            self.leave();
-        }
-    }
-
-    pub(crate) fn leave(&self) {
-        self.set(None);
-    }
-
-    fn set(&self, permit: Option<OwnedSemaphorePermit>) {
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = permit;
-    }
 }
 
 /// Reads the body of a request to a route.

@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::body::Place;
+use crate::at_work::Place;
 use crate::engine_cell::EngineCell;
 use crate::pace::Stalled;
 use crate::reply;

@@ -29,6 +29,7 @@
 mod address;
 mod agent;
 mod api;
+mod at_work;
 mod body;
 mod chat;
 mod chatting;

@@ -495,7 +495,7 @@ mod tests {
         look(0);
         assert!(!takes(0), "nothing is read without a turn");
         drop(taken);
-        // The turn is taken, and then used behind all that the runtime has to do.
+        // The turn is taken, and used after all that the runtime has to do.
         look(0);
         assert!(!takes(0));
         look(2);

@@ -5,7 +5,7 @@ use samovar_wire::agent::NoParams;
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::body::AT_WORK;
+use crate::at_work::AT_WORK;
 
 /// Counts those that came this far, and has no end.
 async fn endless(call: Call<Arc<AtomicUsize>>, _: NoParams) -> Result<(), Error> {
