@@ -489,23 +489,23 @@ mod tests {
         clients[0].write_all(&whole).await.unwrap();
         clients[2].write_all(&whole).await.unwrap();
         let mut look = |number: usize| assert!((&mut lingers[number]).now_or_never().is_none());
-        let mut takes = |number: usize| clients[number].write(b"x").now_or_never().is_some();
+        let mut has_room = |number: usize| clients[number].write(b"x").now_or_never().is_some();
 
         look(0);
         look(0);
-        assert!(!takes(0), "nothing is read without a turn");
+        assert!(!has_room(0), "nothing is read without a turn");
         drop(taken);
         // The turn is taken, and used after all that the runtime has to do.
         look(0);
-        assert!(!takes(0));
+        assert!(!has_room(0));
         look(2);
         look(0);
-        assert!(takes(0) && !takes(2));
+        assert!(has_room(0) && !has_room(2));
         look(1);
         look(2);
-        assert!(!takes(2));
+        assert!(!has_room(2));
         look(2);
-        assert!(takes(2));
+        assert!(has_room(2));
         // Nothing comes from this one.
         look(1);
         assert_eq!(turns.available_permits(), 0);
