@@ -113,7 +113,7 @@ pub enum Kind {
         approval: Option<Approval>,
         /// Who began it; `None` in older logs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        begun_by: Option<crate::command::Beginner>,
+        begun_by: Option<crate::beginner::Beginner>,
     },
     /// The session's model, title or approval level changed, text from outside came into it, or
     /// something was learned about its model's window.

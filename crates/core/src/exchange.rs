@@ -1,7 +1,7 @@
 //! Finished exchanges: what a person said in a turn and the last answer of that turn, which are recalled
 //! in later sessions (MD-11). Nothing keeps them apart from their messages.
 
-use crate::command::Beginner;
+use crate::beginner::Beginner;
 use crate::id::{SessionId, TurnId};
 use crate::ports::Millis;
 

@@ -1,5 +1,6 @@
 //! The cold store's port: sessions and messages for reading, a projection of the logs (DU-1, DU-15).
 
+use crate::beginner::Beginner;
 use crate::tool::Approval;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +10,6 @@ use serde_json::{Map, Value};
 use crate::Future;
 use crate::blob::BlobHash;
 use crate::budget::{Bill, Budget, Used};
-use crate::command::Beginner;
 use crate::event::{ContextLimit, Fault, FinishReason};
 use crate::id::{AgentPath, CallId, MessageId, Seq, SessionId, TurnId};
 use crate::instructions::SystemPrompt;

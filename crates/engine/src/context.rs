@@ -11,6 +11,7 @@ use samovar_core::{
 use crate::log::weight;
 use crate::projection;
 
+mod compared;
 mod estimate;
 mod images;
 mod results;
@@ -83,15 +84,6 @@ struct Reading {
     /// Where the window began, and how many bytes of conversation the prompt had.
     before: usize,
     bytes: usize,
-}
-
-/// What an answer said about the window is no part of the log.
-impl PartialEq for Transcript {
-    fn eq(&self, other: &Self) -> bool {
-        (self.before, &self.messages, &self.turns) == (other.before, &other.messages, &other.turns)
-            && (&self.opening, &self.limit, self.limit_at)
-                == (&other.opening, &other.limit, other.limit_at)
-    }
 }
 
 impl Transcript {
@@ -203,11 +195,6 @@ impl Transcript {
     /// Moves the window as the next turn would.
     pub(crate) fn make_room(&mut self, max: usize) {
         self.move_to(start(self.before + self.messages.len(), max), max);
-    }
-
-    /// A limit that was read from the history has no place in the log.
-    pub(crate) fn forget_place_of_limit(&mut self) {
-        self.limit_at = Seq::default();
     }
 
     /// Moves the window to a place, or further while it is too long.

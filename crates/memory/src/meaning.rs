@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use samovar_core::history::ExchangeId;
 use samovar_core::{TextHash, TextVector, Vectors};
@@ -19,6 +19,7 @@ use samovar_embed::{Side, Vector};
 use samovar_locale::memory as locale;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 use crate::embedder::Embedder;
 use crate::exchange::Sessions;
@@ -67,6 +68,8 @@ struct State {
     known: Option<HashMap<TextHash, Vector>>,
     /// The texts that have no vector, the newest last.
     wanted: Vec<(TextHash, String)>,
+    /// The text whose vector is being made.
+    at_hand: Option<TextHash>,
     /// The texts of which none could be made.
     failed: HashSet<TextHash>,
     /// The texts that are gone and may have one in the store.
@@ -234,7 +237,8 @@ impl Meaning {
             .zip(&hashes)
             .zip(&found)
             .filter_map(|((memory, hash), found)| {
-                let is_wanted = found.is_none() && seen.insert(*hash);
+                let is_wanted =
+                    found.is_none() && state.at_hand != Some(*hash) && seen.insert(*hash);
                 is_wanted.then(|| (*hash, memory.entry.text.clone()))
             });
         // What failed last comes after all others.
@@ -357,6 +361,7 @@ impl Meaning {
     /// What is to be done next, once there is something.
     fn next(&self) -> Work {
         let mut state = self.lock();
+        state.at_hand = None;
         let begun = Instant::now();
         loop {
             if state.is_closed {
@@ -369,6 +374,7 @@ impl Meaning {
                 return Work::Remove(std::mem::take(&mut state.gone));
             }
             if let Some((text, words)) = state.wanted.pop() {
+                state.at_hand = Some(text);
                 return Work::Embed(text, words);
             }
             let sessions = self.sessions.get();

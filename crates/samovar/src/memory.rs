@@ -55,18 +55,7 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
             let edited = change(&common, Repeat::Harmless, asked).await?;
             output::one(common.machine.format(), "memory", &edited, whole)?;
         }
-        Memory::Forget { id, common } => {
-            let path = path_of(&id);
-            let asked = async |client: &Client| client.delete::<ForgottenInfo>(&path).await;
-            let said = change(&common, Repeat::Untaken, asked).await?;
-            let answer = json!({
-                "id": id, "forgotten": true, "quotes": said.quotes, "indexed": said.indexed,
-                "sessionId": said.session_id,
-            });
-            output::one(common.machine.format(), "forgotten", &answer, |_| {
-                text::forgotten(&id) + "\n" + &still_said(&said)
-            })?;
-        }
+        Memory::Forget { id, common } => forget(&id, &common).await?,
         Memory::Proposals { common } => proposals(&common).await?,
         Memory::Accept {
             id,
@@ -92,6 +81,19 @@ pub(crate) async fn memory(command: Memory) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Ok)
+}
+
+async fn forget(id: &str, common: &Common) -> Result<(), Failure> {
+    let path = path_of(id);
+    let asked = async |client: &Client| client.delete::<ForgottenInfo>(&path).await;
+    let said = change(common, Repeat::Untaken, asked).await?;
+    let answer = json!({
+        "id": id, "forgotten": true, "quotes": said.quotes, "indexed": said.indexed,
+        "sessionId": said.session_id,
+    });
+    output::one(common.machine.format(), "forgotten", &answer, |_| {
+        text::forgotten(id) + "\n" + &still_said(&said)
+    })
 }
 
 async fn proposals(common: &Common) -> Result<(), Failure> {
@@ -158,7 +160,7 @@ async fn search(query: String, common: &Common) -> Result<(), Failure> {
 /// What still says what was deleted.
 fn still_said(said: &ForgottenInfo) -> String {
     let written = said.session_id.as_ref().map(text::written_in);
-    let quoted = (!said.quotes.is_empty()).then(|| text::quoted(said.quotes.len()));
+    let count = (!said.quotes.is_empty()).then(|| text::quoted(said.quotes.len()));
     let quotes = said.quotes.iter().map(|hit| {
         let line = text::quote(hit.role.as_str(), &hit.session_id, &hit.text);
         format!("  {}", visible(&line))
@@ -166,7 +168,7 @@ fn still_said(said: &ForgottenInfo) -> String {
     let unsearched = (!said.indexed).then(|| text::quotes_unsearched().to_owned());
     let lines = written
         .into_iter()
-        .chain(quoted)
+        .chain(count)
         .chain(quotes)
         .chain(unsearched);
     let lines = lines.chain([text::quotes_elsewhere().to_owned()]);

@@ -10,6 +10,7 @@ mod audit_head;
 mod blobs;
 mod checksum;
 mod deep;
+mod exchanges;
 mod failure;
 mod file;
 mod index;
@@ -196,12 +197,12 @@ impl History for SqliteHistory {
     }
 
     fn exchange_ids(&self, most: u32) -> Future<'_, Result<Vec<ExchangeId>, Broken>> {
-        Box::pin(async move { Ok(search::exchange_ids(&self.readers, most).await?) })
+        Box::pin(async move { Ok(exchanges::exchange_ids(&self.readers, most).await?) })
     }
 
     fn exchanges(&self, query: ExchangeQuery) -> Future<'_, Result<Vec<Exchange>, Broken>> {
         Box::pin(async move {
-            match search::exchanges(&self.readers, &query, &*self.damages).await {
+            match exchanges::exchanges(&self.readers, &query, &*self.damages).await {
                 Err(failure) if self.mends(&failure).await? => Ok(Vec::new()),
                 found => Ok(found?),
             }

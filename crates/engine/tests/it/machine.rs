@@ -231,21 +231,7 @@ impl Machine {
                 self.die();
             }
         }
-        if self.alive().life.is_dead() {
-            self.die();
-        }
-        self.compare();
-    }
-
-    /// A restart would make the same of the stores.
-    fn compare(&mut self) {
-        for session in 0..SESSIONS {
-            let alive = self.alive();
-            let compared = alive.until_death(alive.engine.difference(&named(session)));
-            if let Some(Ok(Some(difference))) = compared {
-                panic!("session {session}: {difference}");
-            }
-        }
+        self.alive().compare();
         if self.alive().life.is_dead() {
             self.die();
         }
@@ -401,6 +387,16 @@ impl Process {
     fn submit(&self, session: usize, action: Action) -> Option<Result<Accepted, Error>> {
         let session = named(session);
         self.until_death(self.engine.act(&session, action))
+    }
+
+    /// A restart would make the same of the stores.
+    fn compare(&self) {
+        for session in 0..SESSIONS {
+            let compared = self.until_death(self.engine.difference(&named(session)));
+            if let Some(Ok(Some(difference))) = compared {
+                panic!("session {session}: {difference}");
+            }
+        }
     }
 
     /// Opens a session and lets somebody read it; whether the process lived so long.

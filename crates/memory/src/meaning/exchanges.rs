@@ -2,7 +2,7 @@
 //! kept under a name of their own, so nothing of them is read before they are looked for.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use samovar_core::history::{ExchangeId, ExchangeQuery};
 use samovar_core::{SessionId, TurnId};

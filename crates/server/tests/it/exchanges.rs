@@ -46,12 +46,10 @@ async fn what_was_said_is_recalled_in_later_sessions_of_who_began_it() {
         .await;
 
     let mine = recalled(&app, &app, "database port").await;
-    let expected = format!(
-        "- asked: Which port has the staging database?\n  answered: The staging port is 5433. \
-         [exchange of "
-    );
+    let expected = "- asked: Which port has the staging database?\n  answered: The staging port is 5433. \
+                    [exchange of ";
     assert!(
-        mine.starts_with(&expected) && mine.contains(&format!("in session {own}]")),
+        mine.starts_with(expected) && mine.contains(&format!("in session {own}]")),
         "{mine}"
     );
     assert!(!mine.contains("7000"), "{mine}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use samovar_core::history::MessageRow;
 use samovar_core::message::{Part, Usage};
-use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
+use samovar_core::{AgentPath, Damages, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::query::Query;
@@ -213,4 +213,18 @@ pub(super) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, Failure> {
 
 pub(super) fn odd(error: impl std::fmt::Display) -> Failure {
     Failure::Odd(error.to_string())
+}
+
+/// A message, unless it is damaged: that is reported.
+pub(super) fn sound(row: &SqliteRow, damages: &dyn Damages) -> Option<MessageRow> {
+    let read = message(row);
+    read.map_err(|failure| {
+        let session = row.try_get("session_id").ok();
+        let session = session.and_then(|id: &str| SessionId::new(id).ok());
+        match session {
+            Some(session) => damages.session(&session, &failure.to_string()),
+            None => damages.history(&failure.to_string()),
+        }
+    })
+    .ok()
 }

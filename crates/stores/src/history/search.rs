@@ -5,8 +5,7 @@
 //! as a hit, and the words around the hit, come from its row, which is verified as for any reader. So
 //! a query costs what its candidates cost, however many messages there are.
 
-mod asked;
-mod exchanges;
+pub(super) mod asked;
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +16,6 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use self::asked::{Asked, Fit, Looseness, Worth};
-pub(super) use self::exchanges::{exchange_ids, exchanges};
 use super::failure::Failure;
 use super::reader::{NEWEST, NOT_INDEXED, SEARCHED, is_edit_fork};
 use super::row;
@@ -112,7 +110,7 @@ impl Found {
             }
             let Some(MessageRow {
                 session, message, ..
-            }) = sound(&row, damages)
+            }) = row::sound(&row, damages)
             else {
                 continue;
             };
@@ -170,20 +168,6 @@ impl Found {
         let page = self.hits[skipped..].iter();
         page.take(query.limit as usize).cloned().collect()
     }
-}
-
-/// A message, unless it is damaged: that is reported.
-fn sound(row: &SqliteRow, damages: &dyn Damages) -> Option<MessageRow> {
-    let read = row::message(row);
-    read.map_err(|failure| {
-        let session = row.try_get("session_id").ok();
-        let session = session.and_then(|id: &str| samovar_core::SessionId::new(id).ok());
-        match session {
-            Some(session) => damages.session(&session, &failure.to_string()),
-            None => damages.history(&failure.to_string()),
-        }
-    })
-    .ok()
 }
 
 #[cfg(test)]

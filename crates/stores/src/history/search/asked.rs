@@ -51,7 +51,7 @@ pub(super) struct Fit {
 }
 
 /// A query.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// The terms, each with its shape and the number of pairs in its run.
     terms: Vec<(String, Shape, usize)>,
 }
@@ -78,7 +78,7 @@ impl Sought<'_> {
 }
 
 impl Asked {
-    pub(super) fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let mut terms: Vec<(String, Shape, usize)> = Vec::new();
         each_term(text, |term, shape, _| {
             if terms.len() == MAX_TERMS || shape == (Shape::Last { is_alone: false }) {
@@ -140,7 +140,7 @@ impl Asked {
     }
 
     /// What the index is asked for each term by itself, in any of its forms.
-    pub(super) fn each(&self) -> Vec<String> {
+    pub(crate) fn each(&self) -> Vec<String> {
         expressions(&self.sought(Looseness::Stems))
     }
 

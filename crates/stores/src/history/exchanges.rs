@@ -10,19 +10,18 @@ use samovar_core::{Beginner, Damages, SessionId, terms};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection, SqlitePool};
 
-use super::super::failure::Failure;
-use super::super::reader::{
+use super::failure::Failure;
+use super::reader::{
     self, ANSWERED_IN, ASKED_IN, COUNT_OF_WORD, EXCHANGES, EXCHANGES_NOT_INDEXED, EXCHANGES_WITH,
 };
-use super::super::row;
-use super::asked::Asked;
-use super::sound;
+use super::row;
+use super::search::asked::Asked;
 
 /// Messages with words of a query that are looked at, the newest ones.
 const MAX_MESSAGES: i64 = 1_000;
 
 /// The newest exchanges, the newest first.
-pub(in super::super) async fn exchange_ids(
+pub(super) async fn exchange_ids(
     readers: &SqlitePool,
     most: u32,
 ) -> Result<Vec<ExchangeId>, Failure> {
@@ -31,7 +30,7 @@ pub(in super::super) async fn exchange_ids(
 }
 
 /// What was said in exchanges, as of one moment. A damaged one is reported and left out.
-pub(in super::super) async fn exchanges(
+pub(super) async fn exchanges(
     readers: &SqlitePool,
     query: &ExchangeQuery,
     damages: &dyn Damages,
@@ -132,7 +131,7 @@ async fn read(
             .bind(id.session.as_str())
             .bind(id.turn.as_str());
         let row = row.fetch_optional(&mut *moment).await?;
-        let row = row.and_then(|row| sound(&row, damages));
+        let row = row.and_then(|row| row::sound(&row, damages));
         let Some(message) = row.map(|row| row.message) else {
             return Ok(None);
         };
