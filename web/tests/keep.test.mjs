@@ -118,7 +118,7 @@ test("what is typed while a question waits answers it, and each session keeps it
     assert.equal(await page.locator(".said").count(), 1)
     assert.match(await page.locator(".answer").last().innerText(), /green tea/)
     await page.getByRole("button", { name: "New session", exact: true }).click()
-    assert.equal(await page.inputValue("#composer"), "something else")
+    await until("the draft of the new one", async () => (await page.inputValue("#composer")) === "something else")
   }))
 
 // proves FC-6, AS-30
@@ -236,8 +236,12 @@ test("the settings show what agents remember and propose, and the owner answers,
     await dialog.getByRole("list", { name: "What would be recalled" }).getByText("Likes black tea.").waitFor()
     await line("black").getByRole("button", { name: "Forget" }).click()
     await dialog.getByText("Nothing is remembered yet.").waitFor()
-    await recall("tea")
+    await recall("zebra")
     await dialog.getByText("No memory has these words.").waitFor()
+    // Of the exchanges that have these words, none is what was forgotten.
+    await recall("black tea")
+    await dialog.getByText("No memory has these words.").waitFor({ state: "detached" })
+    assert.equal(await dialog.getByText("Likes black tea.").count(), 0)
     assert.deepEqual((await demo.call("/api/memory")).items, [])
   }))
 

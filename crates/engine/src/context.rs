@@ -14,6 +14,7 @@ use crate::projection;
 mod compared;
 mod estimate;
 mod images;
+mod moving;
 mod results;
 mod steps;
 #[cfg(test)]
@@ -192,21 +193,6 @@ impl Transcript {
         self.make_room(max);
     }
 
-    /// Moves the window as the next turn would.
-    pub(crate) fn make_room(&mut self, max: usize) {
-        self.move_to(start(self.before + self.messages.len(), max), max);
-    }
-
-    /// Moves the window to a place, or further while it is too long.
-    fn move_to(&mut self, place: usize, max: usize) {
-        let from = place.max(self.before);
-        self.begin_at(if self.bytes <= MAX_BYTES {
-            from
-        } else {
-            shortened(from, self.before, &self.messages, max)
-        });
-    }
-
     /// The calls at the end of the conversation that no result has closed.
     pub(crate) fn open_calls(&self) -> Vec<&ToolCall> {
         let is_result = |message: &&Arc<Message>| message.role == Role::Tool;
@@ -252,21 +238,6 @@ impl Transcript {
     /// How much memory it takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.opening.as_ref().map_or(0, weight::of_message)
-    }
-
-    /// Drops the messages before the place `start`.
-    pub(crate) fn begin_at(&mut self, start: usize) {
-        let cut = start.saturating_sub(self.before).min(self.messages.len());
-        let kept = self.before + cut;
-        if let Some(turn) = self.turns.iter().rfind(|turn| **turn < kept) {
-            self.opening = self.messages.get(turn - self.before).cloned();
-        }
-        self.turns.retain(|turn| *turn >= kept);
-        let dropped = self.messages.drain(..cut);
-        self.bytes -= dropped
-            .map(|message| weight::of_message(&message))
-            .sum::<usize>();
-        self.before = kept;
     }
 
     /// The messages in the window, from a turn's first message on; no result is without its call.

@@ -90,8 +90,8 @@ pub(crate) struct State {
 /// A turn that was accepted and is not over.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenTurn {
-    /// The position of its first event.
-    at: Seq,
+    /// The position of its first event, if that was read.
+    at: Option<Seq>,
     pub(crate) agent: AgentPath,
     /// The turn that waits for it.
     pub(crate) parent: Option<TurnId>,
@@ -289,7 +289,7 @@ impl State {
         }
         let mut open = OpenTurn::new(event);
         open.turn.apply(&event.kind);
-        open.said = Some(said);
+        (open.at, open.said) = (Some(event.seq), Some(said));
         self.turns.insert(id.clone(), Box::new(open));
     }
 
@@ -323,6 +323,10 @@ impl State {
         orphans.for_each(|orphan| orphan.parent = None);
         self.ended.retain(|end| end.parent != *id);
         open.turn.apply(&event.kind);
+        if open.said.is_some() {
+            // What has joined another turn is known with that, here or in the history.
+            self.recent.forget(id);
+        }
         let call = open.turn.place().parent_call.clone();
         let (Some(parent), Some(call), Some(end)) = (open.parent, call, open.turn.outcome()) else {
             return;
@@ -419,8 +423,8 @@ impl State {
 
     /// The position in front of a turn that is not over.
     fn before(&self, id: &TurnId) -> Option<Seq> {
-        let open = self.turns.get(id)?;
-        Some(Seq(open.at.0.saturating_sub(1)))
+        let first = self.turns.get(id)?.at?;
+        Some(Seq(first.0.saturating_sub(1)))
     }
 
     /// The account from which a turn draws.
@@ -512,7 +516,7 @@ impl State {
 impl OpenTurn {
     fn new(event: &Event) -> Self {
         Self {
-            at: event.seq,
+            at: None,
             agent: event.agent.clone(),
             parent: None,
             turn: Turn::new(),

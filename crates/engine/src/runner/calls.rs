@@ -143,17 +143,6 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Lets those calls wait that can start since a person decided.
-    fn look_again(&mut self) {
-        if std::mem::take(&mut self.is_decided) {
-            let runs = |call: &CallId| self.known.values().any(|running| running.call == *call);
-            let startable = self.runner.turn.startable().into_iter();
-            let startable = startable.filter(|call| !runs(&call.id));
-            // Looked at once more, since a person decided (TL-5).
-            self.waiting = startable.map(Waiting::Called).collect();
-        }
-    }
-
     /// Starts what there is room for, and asks about what a person decides. Intents and questions are
     /// kept before any effect, those of calls that start together with one commit.
     async fn start_some(&mut self) -> Result<(), Broken> {
@@ -392,10 +381,7 @@ impl<'a> Calls<'a> {
     fn intend(&mut self, start: &Start, foreseen: Option<Value>) {
         let examined = &start.examined;
         let (call, spec) = (&examined.call, &examined.tool.spec);
-        if examined
-            .outside()
-            .is_some_and(|text| text != OutsideText::Marked)
-        {
+        if !matches!(examined.outside(), None | Some(OutsideText::Marked)) {
             self.runner.taint();
         }
         // Who allows an address gives it.

@@ -9,6 +9,9 @@ impl State {
     /// How it differs from the state that runs, if it does. What was accepted before the oldest open
     /// turn is the history's to know, and the window moves when a turn begins, or is loaded for that.
     pub(crate) fn difference(self, live: Self) -> Option<String> {
+        if let Some(known) = self.recent.differs(&live.recent) {
+            return Some(format!("{known:?} in {:#?}", live.recent));
+        }
         let (loaded, live) = (self.comparable(), live.comparable());
         (loaded != live).then(|| format!("loaded: {loaded:#?}\nlive: {live:#?}"))
     }

@@ -52,6 +52,12 @@ impl Recent {
         known.after = after;
     }
 
+    /// The first that is known otherwise, or not at all, by another one.
+    pub(super) fn differs(&self, other: &Self) -> Option<&Known> {
+        let mut all = self.seen.iter();
+        all.find(|known| other.recall(&known.id) != Some(known))
+    }
+
     /// What is known of a message by its id.
     pub(crate) fn recall(&self, id: &MessageId) -> Option<&Known> {
         self.seen.iter().find(|known| known.id == *id)

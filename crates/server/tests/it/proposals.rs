@@ -96,7 +96,7 @@ async fn a_fact_for_every_folder_is_proposed_and_its_owner_answers() {
     assert!(proposals(&app).await.is_empty());
     let text = fs::read_to_string(own.path().join("MEMORY.md")).unwrap();
     assert!(
-        text.contains("- Likes green tea. <!-- ") && !text.contains("42"),
+        text.contains("- Likes green tea. <!-- ") && !text.contains("is 42"),
         "{text}"
     );
 

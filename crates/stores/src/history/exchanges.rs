@@ -11,11 +11,53 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::failure::Failure;
-use super::reader::{
-    self, ANSWERED_IN, ASKED_IN, COUNT_OF_WORD, EXCHANGES, EXCHANGES_NOT_INDEXED, EXCHANGES_WITH,
-};
+use super::reader::{self, select_messages};
 use super::row;
 use super::search::asked::Asked;
+
+/// A turn that is over, of a session's own agent.
+macro_rules! in_exchange {
+    ($rest:literal) => {
+        select_messages!(
+            "WHERE s.id = ?1 AND t.id = ?2 AND t.session_key = s.key AND m.session_key = s.key \
+             AND m.turn_seq = t.turn_seq AND m.turn_key = t.key AND m.depth = 0 \
+             AND t.finished_at IS NOT NULL ",
+            $rest
+        )
+    };
+}
+/// What a person said in such a turn first.
+pub(super) const ASKED_IN: &str = in_exchange!("AND m.role = 'user' ORDER BY m.seq LIMIT 1");
+/// What its model said last.
+pub(super) const ANSWERED_IN: &str =
+    in_exchange!("AND m.role = 'assistant' ORDER BY m.seq DESC LIMIT 1");
+/// The newest of these turns that have messages of which the index knows, or it does not yet.
+macro_rules! exchanges_with {
+    ($messages:literal) => {
+        concat!(
+            "SELECT s.id AS session_id, t.id AS turn_id, s.begun_by FROM message_rows AS m \
+             JOIN sessions AS s ON s.key = m.session_key \
+             JOIN turns AS t ON t.key = m.turn_key AND t.session_key = s.key WHERE ",
+            $messages,
+            " AND m.depth = 0 AND m.role IN ('user', 'assistant') AND s.begun_by = ?1 \
+             AND t.finished_at IS NOT NULL GROUP BY t.key ORDER BY t.key DESC LIMIT ?2"
+        )
+    };
+}
+pub(super) const EXCHANGES_WITH: &str = exchanges_with!(
+    "m.key IN (SELECT rowid FROM search_terms WHERE search_terms MATCH ?3 \
+     ORDER BY rowid DESC LIMIT ?4)"
+);
+pub(super) const EXCHANGES_NOT_INDEXED: &str =
+    exchanges_with!("m.key >= (SELECT above FROM search_range)");
+/// The newest of all.
+pub(super) const EXCHANGES: &str = "SELECT s.id AS session_id, t.id AS turn_id, s.begun_by \
+     FROM turns AS t JOIN sessions AS s ON s.key = t.session_key \
+     WHERE t.finished_at IS NOT NULL AND instr(t.agent, '/') = 0 \
+     AND (s.begun_by = 'owner' OR s.begun_by GLOB 'token:*') ORDER BY t.key DESC LIMIT ?1";
+/// In how many messages a word is, up to a number.
+pub(super) const COUNT_OF_WORD: &str = "SELECT count(*) FROM (SELECT 1 FROM search_terms \
+     WHERE search_terms MATCH ?1 LIMIT ?2)";
 
 /// Messages with words of a query that are looked at, the newest ones.
 const MAX_MESSAGES: i64 = 1_000;

@@ -67,8 +67,8 @@ async fn no_read_grows_with_what_it_does_not_answer() {
         reader::LAST_TURN,
         reader::SAID,
         reader::ANSWER,
-        reader::ASKED_IN,
-        reader::ANSWERED_IN,
+        exchanges::ASKED_IN,
+        exchanges::ANSWERED_IN,
         reader::COUNT_MESSAGES,
         reader::PREVIEW,
     ];

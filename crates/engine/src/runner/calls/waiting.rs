@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Grounds, ToolCall};
+use samovar_core::{CallId, Grounds, ToolCall};
 use serde_json::Value;
 
+use super::Calls;
 use crate::toolbox::Examined;
 
 /// A call that waits for its start.
@@ -44,4 +45,17 @@ pub(super) struct Batch {
     pub(super) admitted: Vec<Start>,
     pub(super) delegated: Vec<Delegated>,
     pub(super) asking: Vec<Asking>,
+}
+
+impl Calls<'_> {
+    /// Lets those calls wait that can start since a person decided.
+    pub(super) fn look_again(&mut self) {
+        if std::mem::take(&mut self.is_decided) {
+            let runs = |call: &CallId| self.known.values().any(|running| running.call == *call);
+            let startable = self.runner.turn.startable().into_iter();
+            let startable = startable.filter(|call| !runs(&call.id));
+            // Looked at once more, since a person decided (TL-5).
+            self.waiting = startable.map(Waiting::Called).collect();
+        }
+    }
 }
