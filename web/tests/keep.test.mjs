@@ -127,7 +127,7 @@ test("a refusal that comes late puts its words above those typed meanwhile, a fu
     let isFull = true
     await page.route("**/sendMessage/stream", async (route) => {
       if (!isFull) return route.continue()
-      await wait(600)
+      await wait(3000)
       await route.fulfill({ status: 507, contentType: "application/json", body: JSON.stringify({ code: "store_full", error: "the disk is full" }) })
     })
     await page.route("**/api/server", async (route) => {
