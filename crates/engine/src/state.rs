@@ -197,7 +197,7 @@ impl State {
         self.is_tainted |= change.tainted;
         if let Some(model) = change.route.as_ref().or(change.model.as_ref()) {
             self.model.clone_from(model);
-            // A turn that has begun goes on with the old model, and with what is known of its window.
+            // A turn that has begun keeps the old model and what is known of its window.
             self.model_at = event.seq;
             if self.root().is_none() {
                 self.forget_limit();

@@ -1,4 +1,4 @@
-//! The exchanges of earlier sessions, for who recalls them (MD-11).
+//! The exchanges of earlier sessions, for recall (MD-11).
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -29,7 +29,7 @@ impl Engine {
         found.map_err(|broken| self.broke(&broken))
     }
 
-    /// A share of the memory of all sessions, for what is kept to find exchanges and memories.
+    /// A share of the memory of all sessions, for the vectors of exchanges and memories.
     pub fn share_of_memory(&self) -> Held {
         self.parts.memory.share()
     }

@@ -163,7 +163,7 @@ impl Mailbox {
                 return Ok(Some("the stores do not have it".to_owned()));
             };
             let loaded = self.state_of(&found, row).await?;
-            // What is kept is applied a moment later.
+            // The stores have an event a moment before the state does.
             let last = found.events.last().map(|event| event.seq);
             let last = last.unwrap_or_default().max(found.projected());
             if live.has(last) && *open.state() == live {

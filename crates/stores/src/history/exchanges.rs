@@ -1,7 +1,7 @@
 //! Finished exchanges: those in which words are, and what was said in some (MD-11).
 //!
 //! The index says where each word is. A query asks for its rarest words, as many as name few enough
-//! messages; what an exchange is worth is for who recalls it.
+//! messages; the caller ranks what is found.
 
 use std::collections::HashMap;
 
