@@ -104,7 +104,7 @@ def attempt(args, prompt: str, check) -> dict:
         env = clean_env(home, OPENAI_BASE_URL=args.base_url, AGENT_MODEL=args.model)
         began = time.monotonic()
         done = subprocess.run(
-            [args.binary, "run", "-v", "--timeout", str(args.timeout), prompt],
+            [args.binary, "run", "--trust", "-v", "--timeout", str(args.timeout), prompt],
             cwd=root, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
         )
         return {
