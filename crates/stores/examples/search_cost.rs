@@ -22,8 +22,6 @@ use samovar_core::{
     AgentPath, Budget, History, Message, MessageId, Millis, Part, Role, Seq, SessionId, TurnId,
 };
 use samovar_stores::history::SqliteHistory;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection};
 
 #[path = "../tests/search/language.rs"]
 mod language;
@@ -133,13 +131,10 @@ async fn written(history: &SqliteHistory, steps: Vec<Projection>) -> Duration {
     cpu().saturating_sub(before) / u32::try_from(TURNS).unwrap()
 }
 
-async fn index_bytes(file: &Path) -> i64 {
-    let options = SqliteConnectOptions::new().filename(file);
-    let mut connection = options.connect().await.unwrap();
+fn index_bytes(file: &Path) -> i64 {
+    let connection = rusqlite::Connection::open(file).unwrap();
     let sum = "SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'search_%'";
-    let sum = sqlx::query_scalar(sum).fetch_one(&mut connection).await;
-    connection.close().await.unwrap();
-    sum.unwrap()
+    connection.query_row(sum, [], |row| row.get(0)).unwrap()
 }
 
 async fn ask(history: &SqliteHistory, name: &str, text: &str) {
@@ -171,7 +166,7 @@ async fn measure(language: Language) {
         let (steps, bytes) = turns(language, told);
         costs.push(written(&history, steps).await);
         if told == Told::ToPeople {
-            let index = index_bytes(&file).await;
+            let index = index_bytes(&file);
             #[expect(clippy::cast_precision_loss, reason = "a ratio")]
             let ratio = index as f64 / bytes as f64;
             println!("  index: {index} bytes for {bytes} bytes of text, {ratio:.3}");

@@ -1,7 +1,7 @@
 //! The cold store on `SQLite`: what was said, for reading (DU-1, DU-15).
 //!
-//! One connection writes, a small pool reads; every connection has a thread of its own, so nothing
-//! here blocks the runtime. The file is in WAL mode: readers never wait for the writer.
+//! One connection writes, a few read, each piece of work on a thread that may block, so that nothing here
+//! blocks the runtime. The file is in WAL mode: readers never wait for the writer.
 //!
 //! Start with `ledger`: how changes become rows. The tables are in `migrations/`.
 
@@ -16,10 +16,12 @@ mod file;
 mod index;
 mod ledger;
 mod reader;
+mod readers;
 mod row;
 mod search;
 mod session;
 mod spent;
+mod sql;
 mod tree;
 mod turns;
 mod whole;
@@ -30,6 +32,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rusqlite::Connection;
 use samovar_core::history::{
     Exchange, ExchangeId, ExchangeQuery, Hits, LastTurn, MessageQuery, MessageRow, Projection,
     SearchQuery, SessionQuery, SessionRow, Totals, TurnQuery, TurnRow,
@@ -37,19 +40,19 @@ use samovar_core::history::{
 use samovar_core::{
     BlobHash, Broken, Damages, Future, History, MessageId, Seq, SessionId, TurnId, Usage,
 };
-use sqlx::SqlitePool;
 use tokio::sync::Mutex;
 
 pub use self::deep::{HistoryReport, read_history};
 use self::failure::Failure;
+use self::readers::Readers;
 use self::writer::Writer;
 use crate::audit::Heads;
 use crate::disk::Disk;
 
 /// The history in one `SQLite` file.
 pub struct SqliteHistory {
-    writer: Mutex<Writer>,
-    readers: SqlitePool,
+    writer: Arc<Mutex<Writer>>,
+    readers: Readers,
     /// Set once the index of the search was found whole although something was damaged.
     is_index_whole: Arc<AtomicBool>,
     /// Where damage is reported that a list leaves out.
@@ -88,15 +91,37 @@ impl SqliteHistory {
         damages: Arc<dyn Damages>,
         heads: Heads,
     ) -> Result<Self, Broken> {
-        let file = file::Options::new(path)?;
-        let writer = Writer::open(file.writer(), disk.clone(), heads).await?;
+        let made = file::make(path)?;
+        let (file, disk_too) = (made.clone(), disk.clone());
+        let open = tokio::task::spawn_blocking(move || Writer::open(file, disk_too, heads));
+        let writer = open
+            .await
+            .map_err(|error| Broken::Io(error.to_string()))??;
         disk.watch(path);
         Ok(Self {
             is_index_whole: writer.is_index_whole.clone(),
-            writer: Mutex::new(writer),
-            readers: file.readers(),
+            writer: Arc::new(Mutex::new(writer)),
+            readers: Readers::new(made),
             damages,
         })
+    }
+
+    /// Reads as of one moment.
+    fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
+    ) -> Future<'_, Result<T, Broken>> {
+        Box::pin(async move { Ok(self.readers.read(read).await?) })
+    }
+
+    /// Has the writer do something; it ends what it began although the caller goes away.
+    async fn write<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&mut Writer) -> Result<T, Broken> + Send + 'static,
+    ) -> Result<T, Broken> {
+        let mut writer = self.writer.clone().lock_owned().await;
+        let done = tokio::task::spawn_blocking(move || write(&mut writer)).await;
+        done.unwrap_or_else(|error| Err(Broken::Io(format!("history: {error}"))))
     }
 
     /// Puts an empty index of the search in place if a search failed because that is damaged; whether it
@@ -106,37 +131,39 @@ impl SqliteHistory {
             if !failure.is_somewhere() || self.is_index_whole.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            let mut reader = self.readers.acquire().await.map_err(Failure::from)?;
-            if index::is_whole(&mut reader).await {
+            let is_whole = self.readers.with(|reader| Ok(index::is_whole(reader)));
+            if is_whole.await? {
                 self.is_index_whole.store(true, Ordering::Relaxed);
                 return Ok(false);
             }
         }
-        self.writer.lock().await.remake_index().await?;
+        self.write(Writer::remake_index).await?;
         Ok(true)
     }
 }
 
 impl History for SqliteHistory {
     fn project(&self, projections: Vec<Projection>) -> Future<'_, Result<(), Broken>> {
-        Box::pin(async move { self.writer.lock().await.project(&projections).await })
+        Box::pin(self.write(move |writer| writer.project(&projections)))
     }
 
     fn sync(&self) -> Future<'_, Result<(), Broken>> {
-        Box::pin(async move { self.writer.lock().await.sync().await })
+        Box::pin(self.write(Writer::sync))
     }
 
     fn session<'a>(&'a self, id: &'a SessionId) -> Future<'a, Result<Option<SessionRow>, Broken>> {
-        Box::pin(async move { Ok(reader::session(&self.readers, id).await?) })
+        let id = id.clone();
+        self.read(move |moment| reader::session(moment, &id))
     }
 
     fn sessions(&self, query: SessionQuery) -> Future<'_, Result<(Vec<SessionRow>, u64), Broken>> {
-        Box::pin(async move { Ok(reader::sessions(&self.readers, &query, &*self.damages).await?) })
+        let damages = self.damages.clone();
+        self.read(move |moment| reader::sessions(moment, &query, &*damages))
     }
 
     /// Messages of a session. None when `before` names no message of it.
     fn messages(&self, query: MessageQuery) -> Future<'_, Result<Vec<MessageRow>, Broken>> {
-        Box::pin(async move { Ok(reader::messages(&self.readers, &query).await?) })
+        self.read(move |moment| reader::messages(moment, &query))
     }
 
     fn place<'a>(
@@ -144,11 +171,13 @@ impl History for SqliteHistory {
         session: &'a SessionId,
         message: &'a MessageId,
     ) -> Future<'a, Result<u64, Broken>> {
-        Box::pin(async move { Ok(reader::count_before(&self.readers, session, message).await?) })
+        let (session, message) = (session.clone(), message.clone());
+        self.read(move |moment| reader::count_before(moment, &session, &message))
     }
 
     fn message<'a>(&'a self, id: &'a MessageId) -> Future<'a, Result<Option<MessageRow>, Broken>> {
-        Box::pin(async move { Ok(reader::message(&self.readers, id).await?) })
+        let id = id.clone();
+        self.read(move |moment| reader::message(moment, &id))
     }
 
     fn answer_of<'a>(
@@ -156,7 +185,8 @@ impl History for SqliteHistory {
         session: &'a SessionId,
         turn: &'a TurnId,
     ) -> Future<'a, Result<Option<MessageRow>, Broken>> {
-        Box::pin(async move { Ok(reader::answer_of(&self.readers, session, turn).await?) })
+        let (session, turn) = (session.clone(), turn.clone());
+        self.read(move |moment| reader::answer_of(moment, &session, &turn))
     }
 
     fn turn_from<'a>(
@@ -164,7 +194,8 @@ impl History for SqliteHistory {
         session: &'a SessionId,
         turn: &'a TurnId,
     ) -> Future<'a, Result<Option<Seq>, Broken>> {
-        Box::pin(async move { Ok(reader::turn_from(&self.readers, session, turn).await?) })
+        let (session, turn) = (session.clone(), turn.clone());
+        self.read(move |moment| reader::turn_from(moment, &session, &turn))
     }
 
     fn last_turn<'a>(
@@ -172,11 +203,12 @@ impl History for SqliteHistory {
         session: &'a SessionId,
         before: Option<&'a TurnId>,
     ) -> Future<'a, Result<Option<LastTurn>, Broken>> {
-        Box::pin(async move { Ok(reader::last_turn(&self.readers, session, before).await?) })
+        let (session, before) = (session.clone(), before.cloned());
+        self.read(move |moment| reader::last_turn(moment, &session, before.as_ref()))
     }
 
     fn turns(&self, query: TurnQuery) -> Future<'_, Result<Vec<TurnRow>, Broken>> {
-        Box::pin(async move { Ok(tree::turns(&self.readers, &query).await?) })
+        self.read(move |moment| tree::turns(moment, &query))
     }
 
     fn is_over<'a>(
@@ -184,12 +216,15 @@ impl History for SqliteHistory {
         session: &'a SessionId,
         turn: &'a TurnId,
     ) -> Future<'a, Result<bool, Broken>> {
-        Box::pin(async move { Ok(reader::is_over(&self.readers, session, turn).await?) })
+        let (session, turn) = (session.clone(), turn.clone());
+        self.read(move |moment| reader::is_over(moment, &session, &turn))
     }
 
     fn search(&self, query: SearchQuery) -> Future<'_, Result<Hits, Broken>> {
+        let damages = self.damages.clone();
         Box::pin(async move {
-            match search::search(&self.readers, &query, &*self.damages).await {
+            let search = move |moment: &Connection| search::search(moment, &query, &*damages);
+            match self.readers.read(search).await {
                 Err(failure) if self.mends(&failure).await? => Ok(Hits::default()),
                 found => Ok(found?),
             }
@@ -197,12 +232,14 @@ impl History for SqliteHistory {
     }
 
     fn exchange_ids(&self, most: u32) -> Future<'_, Result<Vec<ExchangeId>, Broken>> {
-        Box::pin(async move { Ok(exchanges::exchange_ids(&self.readers, most).await?) })
+        self.read(move |moment| exchanges::exchange_ids(moment, most))
     }
 
     fn exchanges(&self, query: ExchangeQuery) -> Future<'_, Result<Vec<Exchange>, Broken>> {
+        let damages = self.damages.clone();
         Box::pin(async move {
-            match exchanges::exchanges(&self.readers, &query, &*self.damages).await {
+            let find = move |moment: &Connection| exchanges::exchanges(moment, &query, &*damages);
+            match self.readers.read(find).await {
                 Err(failure) if self.mends(&failure).await? => Ok(Vec::new()),
                 found => Ok(found?),
             }
@@ -210,30 +247,32 @@ impl History for SqliteHistory {
     }
 
     fn index(&self) -> Future<'_, Result<bool, Broken>> {
-        Box::pin(async move { self.writer.lock().await.index().await })
+        Box::pin(self.write(Writer::index))
     }
 
     fn discard<'a>(&'a self, session: &'a SessionId) -> Future<'a, Result<(), Broken>> {
-        Box::pin(async move { self.writer.lock().await.discard(session).await })
+        let session = session.clone();
+        Box::pin(self.write(move |writer| writer.discard(&session)))
     }
 
     fn totals(&self) -> Future<'_, Result<Totals, Broken>> {
-        Box::pin(async move { Ok(reader::totals(&self.readers, &*self.damages).await?) })
+        let damages = self.damages.clone();
+        self.read(move |moment| reader::totals(moment, &*damages))
     }
 
     fn blobs(&self) -> Future<'_, Result<BTreeSet<BlobHash>, Broken>> {
-        Box::pin(async move { Ok(blobs::named(&self.readers).await?) })
+        self.read(blobs::named)
     }
 
     fn spend(&self, usage: Usage) -> Future<'_, Result<(), Broken>> {
-        Box::pin(async move { self.writer.lock().await.spend(usage).await })
+        Box::pin(self.write(move |writer| writer.spend(usage)))
     }
 
     fn close(&self) -> Future<'_, Result<(), Broken>> {
         Box::pin(async move {
             // The readers go first: the last connection to leave also removes the WAL.
             self.readers.close().await;
-            self.writer.lock().await.close().await
+            self.write(Writer::close).await
         })
     }
 }

@@ -7,11 +7,11 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::{Connection, Error, OpenFlags};
 use samovar_core::{Future, TextHash, TextVector, Vectors};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _, SqliteConnection};
 use tokio::sync::Mutex;
 
 use crate::data_dir;
@@ -28,7 +28,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The vectors in a file.
 pub struct SqliteVectors {
     path: PathBuf,
-    open: Mutex<Option<SqliteConnection>>,
+    open: Arc<Mutex<Option<Connection>>>,
 }
 
 impl SqliteVectors {
@@ -36,87 +36,96 @@ impl SqliteVectors {
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
-            open: Mutex::default(),
+            open: Arc::default(),
         }
     }
 
-    /// Does a task. A file that is damaged, or of another program, is set aside, and the same is done with
-    /// an empty one.
-    async fn run(&self, task: Task<'_>) -> Result<Rows, String> {
-        let mut open = self.open.lock().await;
-        let done = match self.once(&mut open, task).await {
-            Err(error) if is_damage(&error) => {
-                if let Some(connection) = open.take() {
-                    drop(connection.close().await);
-                }
-                let path = self.path.display();
-                tracing::warn!(%path, %error, "the vectors of memories cannot be read; they are made again");
-                match set_aside(&self.path) {
-                    Ok(()) => self.once(&mut open, task).await,
-                    Err(error) => Err(sqlx::Error::Io(error)),
-                }
-            }
-            done => done,
-        };
+    /// Does a task on a thread that may block.
+    async fn run(&self, task: Task) -> Result<Rows, String> {
+        let mut open = self.open.clone().lock_owned().await;
+        let path = self.path.clone();
+        let done = tokio::task::spawn_blocking(move || run(&path, &mut open, &task)).await;
+        let done = done.map_err(|error| error.to_string());
+        let done = done.and_then(|done| done.map_err(|error| error.to_string()));
         done.map_err(|error| format!("{}: {error}", self.path.display()))
-    }
-
-    async fn once(
-        &self,
-        open: &mut Option<SqliteConnection>,
-        task: Task<'_>,
-    ) -> sqlx::Result<Rows> {
-        let mut file = match open.take() {
-            Some(file) => file,
-            None => connect(&self.path).await?,
-        };
-        let done = task.run(&mut file).await;
-        *open = Some(file);
-        done
     }
 }
 
 type Rows = Vec<TextVector>;
 
 /// What is done with the file.
-#[derive(Clone, Copy)]
-enum Task<'a> {
-    Load(&'a str),
-    Keep(&'a str, &'a [TextVector]),
-    Remove(&'a [TextHash]),
+enum Task {
+    Load(String),
+    Keep(String, Rows),
+    Remove(Vec<TextHash>),
 }
 
-impl Task<'_> {
-    async fn run(self, file: &mut SqliteConnection) -> sqlx::Result<Rows> {
-        if let Self::Load(model) = self {
-            let all = "SELECT text, vector FROM vectors WHERE model = ?";
-            let rows: Vec<(Vec<u8>, Vec<u8>)> =
-                sqlx::query_as(all).bind(model).fetch_all(file).await?;
-            let rows = rows.into_iter();
-            return Ok(rows
-                .filter_map(|(text, vector)| Some((text.try_into().ok()?, vector)))
-                .collect());
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    #[error(transparent)]
+    Sql(#[from] Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it has the format {0}")]
+    Format(u32),
+}
+
+/// Does a task. A file that is damaged, or of another program, is set aside, and the same is done with an
+/// empty one.
+fn run(path: &Path, open: &mut Option<Connection>, task: &Task) -> Result<Rows, Unusable> {
+    match once(path, open, task) {
+        Err(error) if error.is_damage() => {
+            drop(open.take());
+            let shown = path.display();
+            tracing::warn!(path = %shown, %error, "the vectors of memories cannot be read; they are made again");
+            set_aside(path)?;
+            once(path, open, task)
         }
-        let mut all = file.begin().await?;
+        done => done,
+    }
+}
+
+fn once(path: &Path, open: &mut Option<Connection>, task: &Task) -> Result<Rows, Unusable> {
+    let file = match open {
+        Some(file) => file,
+        None => open.insert(connect(path)?),
+    };
+    task.run(file)
+}
+
+impl Task {
+    fn run(&self, file: &mut Connection) -> Result<Rows, Unusable> {
+        let all = file.transaction()?;
+        let mut found = Vec::new();
         match self {
+            Self::Load(model) => {
+                let load = "SELECT text, vector FROM vectors WHERE model = ?1";
+                let mut load = all.prepare_cached(load)?;
+                let mut rows = load.query([model])?;
+                while let Some(row) = rows.next()? {
+                    let text: Vec<u8> = row.get(0)?;
+                    let text = TextHash::try_from(text).ok();
+                    found.extend(text.zip(Some(row.get(1)?)));
+                }
+            }
             Self::Keep(model, vectors) => {
+                let keep =
+                    "INSERT OR REPLACE INTO vectors (text, model, vector) VALUES (?1, ?2, ?3)";
+                let mut keep = all.prepare_cached(keep)?;
                 for (text, vector) in vectors {
-                    let keep =
-                        "INSERT OR REPLACE INTO vectors (text, model, vector) VALUES (?, ?, ?)";
-                    let keep = sqlx::query(keep).bind(&text[..]).bind(model).bind(vector);
-                    keep.execute(&mut *all).await?;
+                    keep.execute((text, model, vector))?;
                 }
             }
             Self::Remove(texts) => {
+                let mut remove = all.prepare_cached("DELETE FROM vectors WHERE text = ?1")?;
                 for text in texts {
-                    let remove = sqlx::query("DELETE FROM vectors WHERE text = ?").bind(&text[..]);
-                    remove.execute(&mut *all).await?;
+                    remove.execute([text])?;
                 }
             }
-            Self::Load(_) => {}
         }
-        all.commit().await?;
-        Ok(Vec::new())
+        all.commit()?;
+        Ok(found)
     }
 }
 
@@ -126,70 +135,65 @@ impl Vectors for SqliteVectors {
     }
 
     fn load<'a>(&'a self, model: &'a str) -> Future<'a, Result<Rows, String>> {
-        Box::pin(self.run(Task::Load(model)))
+        Box::pin(self.run(Task::Load(model.to_owned())))
     }
 
     fn keep<'a>(&'a self, model: &'a str, vectors: Rows) -> Future<'a, Result<(), String>> {
-        Box::pin(async move { self.run(Task::Keep(model, &vectors)).await.map(drop) })
+        let keep = Task::Keep(model.to_owned(), vectors);
+        Box::pin(async move { self.run(keep).await.map(drop) })
     }
 
     fn remove(&self, texts: Vec<TextHash>) -> Future<'_, Result<(), String>> {
-        Box::pin(async move { self.run(Task::Remove(&texts)).await.map(drop) })
+        Box::pin(async move { self.run(Task::Remove(texts)).await.map(drop) })
     }
 }
 
-async fn connect(path: &Path) -> sqlx::Result<SqliteConnection> {
+fn connect(path: &Path) -> Result<Connection, Unusable> {
     let path = std::path::absolute(path)?;
     match data_dir::create(&path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
         _ => {}
     }
-    let mut file = SqliteConnectOptions::new()
-        .filename(&path)
-        .create_if_missing(false)
-        .busy_timeout(BUSY_TIMEOUT)
-        .journal_mode(SqliteJournalMode::Delete)
-        .synchronous(SqliteSynchronous::Normal)
-        // What is removed is overwritten.
-        .pragma("secure_delete", "ON")
-        .pragma("cell_size_check", "ON")
-        .pragma("trusted_schema", "OFF")
-        .thread_name(|_| "vectors".to_owned())
-        .disable_statement_logging()
-        .connect()
-        .await?;
-    let format: u32 = sqlx::query_scalar("PRAGMA user_version")
-        .fetch_one(&mut file)
-        .await?;
-    let tables: u32 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
-        .fetch_one(&mut file)
-        .await?;
-    match (format, tables) {
-        (0, 0) => {
-            file.execute(TABLE).await?;
-        }
+    // Only one thread at a time has the connection.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let file = Connection::open_with_flags(&path, flags)?;
+    file.busy_timeout(BUSY_TIMEOUT)?;
+    // What is removed is overwritten.
+    file.pragma_update(None, "secure_delete", true)?;
+    file.pragma_update(None, "journal_mode", "DELETE")?;
+    file.pragma_update(None, "synchronous", "NORMAL")?;
+    file.pragma_update(None, "cell_size_check", true)?;
+    file.pragma_update(None, "trusted_schema", false)?;
+    let number = |sql| file.query_row(sql, [], |row| row.get::<_, u32>(0));
+    let format = number("PRAGMA user_version")?;
+    match (format, number("SELECT count(*) FROM sqlite_schema")?) {
+        (0, 0) => file.execute_batch(TABLE)?,
         (FORMAT, 1) => {}
-        _ => return Err(sqlx::Error::Protocol(format!("it has the format {format}"))),
+        _ => return Err(Unusable::Format(format)),
     }
     Ok(file)
 }
 
-/// Whether an error says that the file is damaged or of another program.
-fn is_damage(error: &sqlx::Error) -> bool {
-    const CORRUPT: i32 = 11;
-    const NOT_A_DATABASE: i32 = 26;
-    /// A table or a column is missing.
-    const OTHER_TABLES: i32 = 1;
-    match error {
-        sqlx::Error::Protocol(_) | sqlx::Error::ColumnDecode { .. } => true,
-        sqlx::Error::Database(error) => {
-            let code = error.code().and_then(|code| code.parse::<i32>().ok());
-            let code = code.map(|code| code & 0xff);
-            [CORRUPT, NOT_A_DATABASE, OTHER_TABLES]
-                .map(Some)
-                .contains(&code)
-        }
-        _ => false,
+impl Unusable {
+    /// Whether the file is damaged or of another program.
+    fn is_damage(&self) -> bool {
+        const CORRUPT: i32 = 11;
+        const NOT_A_DATABASE: i32 = 26;
+        /// A table or a column is missing.
+        const OTHER_TABLES: i32 = 1;
+        let code = match self {
+            Self::Format(_)
+            | Self::Sql(
+                Error::FromSqlConversionFailure(..)
+                | Error::InvalidColumnType(..)
+                | Error::IntegralValueOutOfRange(..),
+            ) => return true,
+            Self::Sql(Error::SqlInputError { error, .. } | Error::SqliteFailure(error, _)) => {
+                error.extended_code & 0xff
+            }
+            Self::Sql(_) | Self::Io(_) => return false,
+        };
+        [CORRUPT, NOT_A_DATABASE, OTHER_TABLES].contains(&code)
     }
 }
 
@@ -275,10 +279,8 @@ mod tests {
                 "no database" => fs::write(&path, b"# my notes\n".repeat(100)).unwrap(),
                 "of another program" => {
                     fs::remove_file(&path).unwrap();
-                    let file = SqliteConnectOptions::new()
-                        .filename(&path)
-                        .create_if_missing(true);
-                    file.connect().await.unwrap().execute(other).await.unwrap();
+                    let file = Connection::open(&path).unwrap();
+                    file.execute_batch(other).unwrap();
                 }
                 _ => {
                     let bytes = fs::read(&path).unwrap();

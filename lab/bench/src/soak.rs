@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Executor};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
@@ -193,9 +191,8 @@ pub(crate) async fn locked_history(program: &Program<'_>) -> Result<Vec<Sample>>
     let program = program.asking(&model)?;
     let serving = program.serve().await?;
     let process = serving.process()?;
-    let file = SqliteConnectOptions::new().filename(program.data().join("history.db"));
-    let mut lock = file.connect().await?;
-    lock.execute("BEGIN IMMEDIATE").await?;
+    let lock = rusqlite::Connection::open(program.data().join("history.db"))?;
+    lock.execute_batch("BEGIN IMMEDIATE")?;
     let (mut running, mut peak) = (JoinSet::new(), 0);
     let mut tick = interval(Duration::from_secs(1) / TURNS);
     for number in 0..LOCKED * TURNS {
@@ -214,7 +211,7 @@ pub(crate) async fn locked_history(program: &Program<'_>) -> Result<Vec<Sample>>
     while let Some(done) = running.join_next().await {
         done??;
     }
-    lock.execute("ROLLBACK").await?;
+    lock.execute_batch("ROLLBACK")?;
     let mut client = Client::connect(&serving.way_in).await?;
     let began = Instant::now();
     let lag = "/store/historyLagSessions";

@@ -274,8 +274,6 @@ fn not_restored(backup: &Path, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use samovar_core::{History, Millis};
-    use sqlx::sqlite::SqliteConnectOptions;
-    use sqlx::{ConnectOptions, Connection};
     use tempfile::TempDir;
 
     use super::*;
@@ -290,11 +288,9 @@ mod tests {
         let opened = SqliteHistory::open(history.clone()).await;
         opened.unwrap().close().await.unwrap();
         if foreign == "history" {
-            let options = SqliteConnectOptions::new().filename(&history);
-            let mut connection = options.connect().await.unwrap();
             let later = "UPDATE _sqlx_migrations SET version = 99 WHERE version = 2";
-            sqlx::query(later).execute(&mut connection).await.unwrap();
-            connection.close().await.unwrap();
+            let connection = rusqlite::Connection::open(&history).unwrap();
+            connection.execute_batch(later).unwrap();
         }
         make_new(&folder.path().join(JOURNAL)).unwrap();
         if foreign == "journal" {

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use rusqlite::{Connection, Row, params};
 use samovar_core::agent::{AgentModel, SubAgents, ToolKeys};
 use samovar_core::agent_rows::{MAX_AGENT_ROWS, MAX_AGENT_VERSIONS};
 use samovar_core::{
     Agent, AgentName, AgentRow, AgentRows, Approval, Broken, Damages, Future, Millis, RowChange,
 };
 use serde_json::{Map, Value, json};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Connection, Row, SqliteConnection, SqlitePool};
 
 use super::checksum::{self, Columns};
 use super::failure::Failure;
 use super::row::{integer, json as json_text};
-use super::{SqliteHistory, row};
+use super::writer::Writer;
+use super::{SqliteHistory, file, row, sql};
 
 /// Removed definitions whose versions stay, at most; those that were removed first go first.
 const MAX_REMOVED: i64 = 50;
@@ -65,14 +65,13 @@ pub(super) enum Change<'a> {
 
 impl AgentRows for SqliteHistory {
     fn list(&self) -> Future<'_, Result<Vec<AgentRow>, Broken>> {
-        Box::pin(async move { Ok(list(&self.readers, &*self.damages).await?) })
+        let damages = self.damages.clone();
+        self.read(move |moment| list(moment, &*damages))
     }
 
     fn put(&self, row: AgentRow, expected: u64) -> Future<'_, Result<RowChange, Broken>> {
-        Box::pin(async move {
-            let mut writer = self.writer.lock().await;
-            writer.change_agent(&Change::Put(&row, expected)).await
-        })
+        let put = move |writer: &mut Writer| writer.change_agent(&Change::Put(&row, expected));
+        Box::pin(self.write(put))
     }
 
     fn remove<'a>(
@@ -80,10 +79,10 @@ impl AgentRows for SqliteHistory {
         name: &'a AgentName,
         expected: u64,
     ) -> Future<'a, Result<RowChange, Broken>> {
-        Box::pin(async move {
-            let mut writer = self.writer.lock().await;
-            writer.change_agent(&Change::Remove(name, expected)).await
-        })
+        let name = name.clone();
+        let remove =
+            move |writer: &mut Writer| writer.change_agent(&Change::Remove(&name, expected));
+        Box::pin(self.write(remove))
     }
 
     fn versions<'a>(
@@ -91,97 +90,81 @@ impl AgentRows for SqliteHistory {
         name: &'a AgentName,
         before: Option<u64>,
     ) -> Future<'a, Result<Vec<AgentRow>, Broken>> {
-        Box::pin(async move { Ok(versions(&self.readers, name, before).await?) })
+        let name = name.clone();
+        self.read(move |moment| versions(moment, &name, before))
     }
 }
 
 /// Makes a change in one transaction, not synced.
-pub(super) async fn write(
-    connection: &mut SqliteConnection,
+pub(super) fn write(
+    connection: &mut Connection,
     change: &Change<'_>,
 ) -> Result<RowChange, Failure> {
     let (name, expected) = match change {
         Change::Put(row, expected) => (&row.agent.name, *expected),
         Change::Remove(name, expected) => (*name, *expected),
     };
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let current = sqlx::query_scalar(CURRENT).bind(name.as_str());
-    let current: Option<i64> = current.fetch_optional(&mut *transaction).await?;
-    let current = current.map(i64::unsigned_abs);
+    let transaction = file::begin(connection)?;
+    let current = sql::first(&transaction, CURRENT, [name.as_str()], |row| {
+        Ok(row.get::<_, i64>(0)?.unsigned_abs())
+    })?;
     if current.unwrap_or_default() != expected || matches!(change, Change::Remove(_, 0)) {
         return Ok(RowChange::Stale(current));
     }
-    let count = sqlx::query_scalar(COUNT).fetch_one(&mut *transaction);
-    let is_full = count
-        .await
-        .map(|count: i64| count >= integer(MAX_AGENT_ROWS as u64))?;
-    if is_full && current.is_none() {
+    let count: i64 = sql::value(&transaction, COUNT, [])?;
+    if count >= integer(MAX_AGENT_ROWS as u64) && current.is_none() {
         return Ok(RowChange::TooMany);
     }
-    let remove = sqlx::query(REMOVE).bind(name.as_str());
-    remove.execute(&mut *transaction).await?;
+    sql::execute(&transaction, REMOVE, [name.as_str()])?;
     let mut version = expected;
     if let Change::Put(row, _) = change {
-        let last = sqlx::query_scalar(LAST).bind(name.as_str());
-        let last: i64 = last.fetch_one(&mut *transaction).await?;
+        let last: i64 = sql::value(&transaction, LAST, [name.as_str()])?;
         version = last.unsigned_abs().max(expected) + 1;
-        Written::of(row, version)?.insert(&mut transaction).await?;
-        let keep = sqlx::query(KEEP).bind(name.as_str());
-        keep.execute(&mut *transaction).await?;
-        let oldest = version.saturating_sub(MAX_AGENT_VERSIONS as u64);
-        let drop_old = sqlx::query(DROP_OLD)
-            .bind(name.as_str())
-            .bind(integer(oldest));
-        drop_old.execute(&mut *transaction).await?;
+        Written::of(row, version)?.insert(&transaction)?;
+        sql::execute(&transaction, KEEP, [name.as_str()])?;
+        let oldest = integer(version.saturating_sub(MAX_AGENT_VERSIONS as u64));
+        sql::execute(&transaction, DROP_OLD, (name.as_str(), oldest))?;
     }
-    let drop_removed = sqlx::query(DROP_REMOVED).bind(MAX_REMOVED);
-    drop_removed.execute(&mut *transaction).await?;
-    transaction.commit().await?;
+    sql::execute(&transaction, DROP_REMOVED, [MAX_REMOVED])?;
+    transaction.commit()?;
     Ok(RowChange::Kept(version))
 }
 
-async fn list(readers: &SqlitePool, damages: &dyn Damages) -> Result<Vec<AgentRow>, Failure> {
-    let rows = sqlx::query(LIST).fetch_all(readers).await?;
-    let rows = rows.iter().filter_map(|row| match read(row) {
-        Ok(row) => Some(row),
-        Err(failure) => {
-            damages.history(&within(row, failure).to_string());
-            None
-        }
-    });
-    Ok(rows.collect())
+fn list(moment: &Connection, damages: &dyn Damages) -> Result<Vec<AgentRow>, Failure> {
+    let rows = sql::all(moment, LIST, [], |row| {
+        let read = read(row).map_err(|failure| within(row, failure));
+        Ok(read
+            .map_err(|failure| damages.history(&failure.to_string()))
+            .ok())
+    })?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
-async fn versions(
-    readers: &SqlitePool,
+fn versions(
+    moment: &Connection,
     name: &AgentName,
     before: Option<u64>,
 ) -> Result<Vec<AgentRow>, Failure> {
-    let versions = sqlx::query(VERSIONS)
-        .bind(name.as_str())
-        .bind(before.map_or(i64::MAX, integer));
-    let versions = versions.fetch_all(readers).await?;
-    let versions = versions.iter();
-    versions
-        .map(|row| read(row).map_err(|failure| within(row, failure)))
-        .collect()
+    let values = (name.as_str(), before.map_or(i64::MAX, integer));
+    sql::all(moment, VERSIONS, values, |row| {
+        read(row).map_err(|failure| within(row, failure))
+    })
 }
 
 /// Verifies every definition and every version; says what is wrong.
-pub(super) async fn verify(connection: &mut SqliteConnection) -> Result<Vec<String>, Failure> {
+pub(super) fn verify(connection: &Connection) -> Result<Vec<String>, Failure> {
     let mut wrong = Vec::new();
     for all in [LIST, select!("sub_agent_versions")] {
-        let rows = sqlx::query(all).fetch_all(&mut *connection).await?;
-        let odd = rows
-            .iter()
-            .filter_map(|row| Some(within(row, read(row).err()?).to_string()));
-        wrong.extend(odd);
+        let odd = sql::all(connection, all, [], |row| {
+            Ok(read(row).err().map(|failure| within(row, failure)))
+        })?;
+        wrong.extend(odd.into_iter().flatten().map(|odd| odd.to_string()));
     }
     Ok(wrong)
 }
 
-fn within(row: &SqliteRow, failure: Failure) -> Failure {
-    let name = row.try_get("name").unwrap_or("?");
+fn within(row: &Row<'_>, failure: Failure) -> Failure {
+    let name = row::text(row, "name").unwrap_or("?");
     failure.within(&format!("agent {name}"))
 }
 
@@ -242,46 +225,46 @@ impl Written {
         })
     }
 
-    async fn insert(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
-        let checksum = i64::from(self.checksum());
-        let write = sqlx::query(WRITE)
-            .bind(self.id)
-            .bind(self.workspace_id)
-            .bind(self.name)
-            .bind(self.enabled)
-            .bind(self.system_prompt)
-            .bind(self.display_name)
-            .bind(self.model)
-            .bind(self.tool_keys)
-            .bind(self.sub_agents)
-            .bind(self.max_depth)
-            .bind(self.max_steps)
-            .bind(self.approval)
-            .bind(self.version)
-            .bind(self.page_ids)
-            .bind(self.updated_at)
-            .bind(checksum);
-        write.execute(connection).await?;
+    fn insert(self, connection: &Connection) -> Result<(), Failure> {
+        let values = params![
+            self.id,
+            self.workspace_id,
+            self.name,
+            self.enabled,
+            self.system_prompt,
+            self.display_name,
+            self.model,
+            self.tool_keys,
+            self.sub_agents,
+            self.max_depth,
+            self.max_steps,
+            self.approval,
+            self.version,
+            self.page_ids,
+            self.updated_at,
+            self.checksum(),
+        ];
+        sql::execute(connection, WRITE, values)?;
         Ok(())
     }
 
-    fn read(row: &SqliteRow) -> Result<Self, Failure> {
+    fn read(row: &Row<'_>) -> Result<Self, Failure> {
         Ok(Self {
-            id: row.try_get("id")?,
-            workspace_id: row.try_get("workspace_id")?,
-            name: row.try_get("name")?,
-            enabled: row.try_get("enabled")?,
-            system_prompt: row.try_get("system_prompt")?,
-            display_name: row.try_get("display_name")?,
-            model: row.try_get("model")?,
-            tool_keys: row.try_get("tool_keys")?,
-            sub_agents: row.try_get("allowed_sub_agents")?,
-            max_depth: row.try_get("max_depth")?,
-            max_steps: row.try_get("max_steps")?,
-            approval: row.try_get("approval")?,
-            version: row.try_get("version")?,
-            page_ids: row.try_get("page_ids")?,
-            updated_at: row.try_get("updated_at")?,
+            id: row.get("id")?,
+            workspace_id: row.get("workspace_id")?,
+            name: row.get("name")?,
+            enabled: row.get("enabled")?,
+            system_prompt: row.get("system_prompt")?,
+            display_name: row.get("display_name")?,
+            model: row.get("model")?,
+            tool_keys: row.get("tool_keys")?,
+            sub_agents: row.get("allowed_sub_agents")?,
+            max_depth: row.get("max_depth")?,
+            max_steps: row.get("max_steps")?,
+            approval: row.get("approval")?,
+            version: row.get("version")?,
+            page_ids: row.get("page_ids")?,
+            updated_at: row.get("updated_at")?,
         })
     }
 
@@ -307,7 +290,7 @@ impl Written {
 }
 
 /// A definition of its row, verified.
-fn read(row: &SqliteRow) -> Result<AgentRow, Failure> {
+fn read(row: &Row<'_>) -> Result<AgentRow, Failure> {
     let written = Written::read(row)?;
     checksum::verify(row, || Ok(written.checksum()))?;
     let tools: Vec<String> = parsed(&written.tool_keys)?;

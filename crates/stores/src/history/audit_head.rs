@@ -1,48 +1,49 @@
 //! The head of the audit's chain, stored with the positions of the sessions whose calls it has.
 
+use rusqlite::{Connection, Row, params};
 use samovar_core::audit::Head;
-use sqlx::{Row, SqliteConnection};
 
 use super::failure::Failure;
+use super::sql;
 use crate::audit::{Heads, Pair};
 
-const FIND: &str = "SELECT * FROM audit_head";
+const FIND: &str = "SELECT written_count, written_hash, synced_count, synced_hash, checksum \
+    FROM audit_head";
 const STORE: &str = "INSERT OR REPLACE INTO audit_head (rowid, written_count, written_hash, \
     synced_count, synced_hash, checksum) VALUES (1, ?1, ?2, ?3, ?4, ?5)";
 
 /// Reads the stored heads; `None` if there are none, or they are damaged.
-pub(super) async fn find(connection: &mut SqliteConnection) -> Result<Option<Pair>, Failure> {
-    let Some(row) = sqlx::query(FIND).fetch_optional(connection).await? else {
-        return Ok(None);
+pub(super) fn find(connection: &Connection) -> Result<Option<Pair>, Failure> {
+    let head = |row: &Row<'_>, count, hash| {
+        let count: i64 = row.get(count)?;
+        let (count, hash) = (u64::try_from(count).unwrap_or(0), row.get(hash)?);
+        Ok::<_, Failure>(Head { count, hash })
     };
-    let head = |count, hash| -> sqlx::Result<_> {
-        let count: i64 = row.try_get(count)?;
-        let (count, hash) = (u64::try_from(count).unwrap_or(0), row.try_get(hash)?);
-        Ok(Head { count, hash })
-    };
-    let pair = Pair {
-        written: head("written_count", "written_hash")?,
-        synced: head("synced_count", "synced_hash")?,
-    };
-    let checksum: i64 = row.try_get("checksum")?;
-    Ok(Some(pair).filter(|pair| sum(pair) == checksum))
+    let found = sql::first(connection, FIND, [], |row| {
+        let pair = Pair {
+            written: head(row, "written_count", "written_hash")?,
+            synced: head(row, "synced_count", "synced_hash")?,
+        };
+        let checksum: i64 = row.get("checksum")?;
+        Ok(Some(pair).filter(|pair| sum(pair) == checksum))
+    })?;
+    Ok(found.flatten())
 }
 
 /// Writes the heads into the history, if it lacks them, and returns what it has then.
-pub(super) async fn store_due(
-    connection: &mut SqliteConnection,
-    heads: &Heads,
-) -> Result<Pair, Failure> {
+pub(super) fn store_due(connection: &Connection, heads: &Heads) -> Result<Pair, Failure> {
     let Some(pair) = heads.due() else {
         return Ok(heads.stored());
     };
-    let store = sqlx::query(STORE)
-        .bind(count(&pair.written))
-        .bind(&pair.written.hash)
-        .bind(count(&pair.synced))
-        .bind(&pair.synced.hash)
-        .bind(sum(&pair));
-    store.execute(connection).await?;
+    let (written, synced) = (&pair.written, &pair.synced);
+    let values = params![
+        count(written),
+        written.hash,
+        count(synced),
+        synced.hash,
+        sum(&pair)
+    ];
+    sql::execute(connection, STORE, values)?;
     Ok(pair)
 }
 

@@ -1,12 +1,14 @@
 //! Which blobs the messages name.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
+use rusqlite::Connection;
 use samovar_core::{BlobHash, Part};
-use sqlx::SqliteExecutor;
 
 use super::failure::Failure;
-use super::row::parse;
+use super::row::{parse, text};
+use super::sql;
 
 /// Few messages name one, and only these are in the index. A word of JSON alone has its quotes
 /// unescaped: no text of a message is taken for it.
@@ -19,12 +21,12 @@ const WITH_BLOBS: &str = "SELECT parts FROM message_rows WHERE instr(parts, '\"b
 ///
 /// # Errors
 /// [`Failure`] when one message cannot be read, because what it names is then unknown.
-pub(super) async fn named(reader: impl SqliteExecutor<'_>) -> Result<BTreeSet<BlobHash>, Failure> {
-    let rows: Vec<String> = sqlx::query_scalar(WITH_BLOBS).fetch_all(reader).await?;
+pub(super) fn named(connection: &Connection) -> Result<BTreeSet<BlobHash>, Failure> {
     let mut named = BTreeSet::new();
-    for parts in rows {
-        let parts: Vec<Part> = parse(&parts)?;
+    sql::each(connection, WITH_BLOBS, [], |row| {
+        let parts: Vec<Part> = parse(text(row, "parts")?)?;
         named.extend(parts.iter().filter_map(Part::blob).cloned());
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(named)
 }

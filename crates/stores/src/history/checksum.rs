@@ -5,9 +5,8 @@
 //! without reading them: over its content, over its turn with the turn's place, over its position.
 
 use crc32fast::Hasher;
+use rusqlite::Row;
 use samovar_core::message::Usage;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
 
 use super::failure::Failure;
 use super::row::integer;
@@ -75,10 +74,10 @@ pub(super) fn difference(old: u32, new: u32) -> i64 {
 
 /// Refuses a row whose checksum does not hold.
 pub(super) fn verify(
-    row: &SqliteRow,
+    row: &Row<'_>,
     sum: impl FnOnce() -> Result<u32, Failure>,
 ) -> Result<(), Failure> {
-    let kept: Option<i64> = row.try_get("checksum")?;
+    let kept: Option<i64> = row.get("checksum")?;
     if kept == Some(sum()?.into()) {
         Ok(())
     } else {

@@ -1,17 +1,17 @@
 //! Reads every row of a history that no server has open, and verifies it.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use futures_util::TryStreamExt;
+use rusqlite::{Connection, Row};
 use samovar_core::{BlobHash, Broken};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
+use super::readers::blocking;
 use super::session::Session;
 use super::turns::Turn;
-use super::{agents, blobs, file, reader, row, spent};
+use super::{agents, blobs, file, reader, row, spent, sql};
 use crate::blobs::is_whole;
 use crate::data_dir::HISTORY;
 
@@ -36,70 +36,66 @@ pub struct HistoryReport {
 /// # Errors
 /// [`Broken`] when it cannot be read.
 pub async fn read_history(data_dir: &Path) -> Result<HistoryReport, Broken> {
-    let (path, mut report) = (data_dir.join(HISTORY[0]), HistoryReport::default());
-    if path.exists() {
-        let options = file::looking(&path)?;
-        let mut connection = options.connect().await.map_err(Failure::from)?;
-        let read = report.read(&mut connection, data_dir).await;
-        let closed = connection.close().await;
-        read?;
-        closed.map_err(Failure::from)?;
-    }
-    Ok(report)
+    let data_dir = data_dir.to_owned();
+    let read = blocking(move || {
+        let (path, mut report) = (data_dir.join(HISTORY[0]), HistoryReport::default());
+        if path.exists() {
+            let connection = file::looking(&path)?;
+            report.read(&connection, &data_dir)?;
+        }
+        Ok(report)
+    });
+    Ok(read.await?)
 }
 
 impl HistoryReport {
-    async fn read(
-        &mut self,
-        connection: &mut SqliteConnection,
-        data_dir: &Path,
-    ) -> Result<(), Failure> {
-        file::check_format(connection).await?;
-        let pages = sqlx::query_scalar("PRAGMA integrity_check(8)");
-        let pages: Vec<String> = pages.fetch_all(&mut *connection).await?;
+    fn read(&mut self, connection: &Connection, data_dir: &Path) -> Result<(), Failure> {
+        file::check_format(connection)?;
+        let check = "PRAGMA integrity_check(8)";
+        let pages: Vec<String> = sql::all(connection, check, [], |row| Ok(row.get(0)?))?;
         self.odd.extend(pages.into_iter().filter(|why| why != "ok"));
-        let stray = sqlx::query_scalar(reader::STRAY);
-        let stray: i64 = stray.fetch_one(&mut *connection).await?;
+        let stray: i64 = sql::value(connection, reader::STRAY, [])?;
         if stray > 0 {
             self.odd.push(format!("rows of no session: {stray}"));
         }
         let sessions = self.read_rows(connection, reader::ALL_SESSIONS, "id", verify_session);
-        self.sessions = sessions.await?;
-        let message = |row: &_| row::message(row).map(drop);
+        self.sessions = sessions?;
+        let message = |row: &Row<'_>| row::message(row).map(drop);
         let messages = self.read_rows(connection, reader::ALL_MESSAGES, "session_id", message);
-        self.messages = messages.await?;
-        let turn = |row: &_| Turn::read(row).map(drop);
+        self.messages = messages?;
+        let turn = |row: &Row<'_>| Turn::read(row).map(drop);
         let turns = self.read_rows(connection, reader::ALL_TURNS, "of_session", turn);
-        turns.await?;
-        self.odd.extend(agents::verify(connection).await?);
-        self.odd.extend(spent::verify(connection).await?);
-        if let Ok(named) = blobs::named(connection).await {
+        turns?;
+        self.odd.extend(agents::verify(connection)?);
+        self.odd.extend(spent::verify(connection)?);
+        if let Ok(named) = blobs::named(connection) {
             let lost = named.into_iter().filter(|hash| !is_whole(data_dir, hash));
             self.images.extend(lost);
         }
         Ok(())
     }
 
-    async fn read_rows(
+    fn read_rows(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         all: &'static str,
         session: &str,
-        verify: impl Fn(&SqliteRow) -> Result<(), Failure>,
+        verify: impl Fn(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<u64, Failure> {
-        let (mut rows, mut count) = (sqlx::query(all).fetch(connection), 0);
-        while let Some(row) = rows.try_next().await? {
+        let mut count = 0;
+        sql::each(connection, all, [], |row| {
             count += 1;
-            if let Err(failure) = verify(&row) {
-                self.note(&row, session, &failure);
+            if let Err(failure) = verify(row) {
+                self.note(row, session, &failure);
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(count)
     }
 
-    fn note(&mut self, row: &SqliteRow, session: &str, failure: &Failure) {
+    fn note(&mut self, row: &Row<'_>, session: &str, failure: &Failure) {
         let why = failure.to_string();
-        match row.try_get::<String, _>(session) {
+        match row.get::<_, String>(session) {
             Ok(session) => {
                 self.damaged.entry(session).or_insert(why);
             }
@@ -109,7 +105,7 @@ impl HistoryReport {
 }
 
 /// Verifies a session, and whether it has as many messages as its row says.
-fn verify_session(row: &SqliteRow) -> Result<(), Failure> {
+fn verify_session(row: &Row<'_>) -> Result<(), Failure> {
     let session = Session::read(row)?;
     let (there, count) = (row::count(row, "there")?, session.message_count);
     if there != count {

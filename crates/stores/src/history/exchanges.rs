@@ -5,15 +5,14 @@
 
 use std::collections::HashMap;
 
+use rusqlite::{Connection, Row};
 use samovar_core::history::{Exchange, ExchangeId, ExchangeQuery, SessionRow};
 use samovar_core::{Beginner, Damages, SessionId, terms};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::failure::Failure;
 use super::reader::{self, select_messages};
-use super::row;
 use super::search::asked::Asked;
+use super::{row, sql};
 
 /// A turn that is over, of a session's own agent.
 macro_rules! in_exchange {
@@ -63,34 +62,29 @@ pub(super) const COUNT_OF_WORD: &str = "SELECT count(*) FROM (SELECT 1 FROM sear
 const MAX_MESSAGES: i64 = 1_000;
 
 /// The newest exchanges, the newest first.
-pub(super) async fn exchange_ids(
-    readers: &SqlitePool,
-    most: u32,
-) -> Result<Vec<ExchangeId>, Failure> {
-    let rows = sqlx::query(EXCHANGES).bind(most).fetch_all(readers).await?;
-    rows.iter().map(id).collect()
+pub(super) fn exchange_ids(moment: &Connection, most: u32) -> Result<Vec<ExchangeId>, Failure> {
+    sql::all(moment, EXCHANGES, [most], id)
 }
 
 /// What was said in exchanges, as of one moment. A damaged one is reported and left out.
-pub(super) async fn exchanges(
-    readers: &SqlitePool,
+pub(super) fn exchanges(
+    moment: &Connection,
     query: &ExchangeQuery,
     damages: &dyn Damages,
 ) -> Result<Vec<Exchange>, Failure> {
-    let mut moment = readers.begin().await?;
     let ids = match query {
         ExchangeQuery::These(ids) => ids.clone(),
         ExchangeQuery::Words {
             begun_by,
             text,
             limit,
-        } => with_words(&mut moment, begun_by, text, *limit).await?,
+        } => with_words(moment, begun_by, text, *limit)?,
     };
     let mut sessions = HashMap::new();
     let mut found = Vec::new();
     for id in ids {
         if !sessions.contains_key(&id.session) {
-            let session = reader::session_in(&mut moment, &id.session).await;
+            let session = reader::session(moment, &id.session);
             let session = session.unwrap_or_else(|failure| {
                 damages.session(&id.session, &failure.to_string());
                 None
@@ -98,15 +92,14 @@ pub(super) async fn exchanges(
             sessions.insert(id.session.clone(), session);
         }
         let session = sessions.get(&id.session).and_then(Option::as_ref);
-        found.extend(read(&mut moment, id, session, damages).await?);
+        found.extend(read(moment, id, session, damages)?);
     }
-    moment.rollback().await?;
     Ok(found)
 }
 
 /// The newest of the exchanges that have words of a text, and those that the index lacks.
-async fn with_words(
-    moment: &mut SqliteConnection,
+fn with_words(
+    moment: &Connection,
     begun_by: &Beginner,
     text: &str,
     limit: u32,
@@ -114,10 +107,7 @@ async fn with_words(
     let by = String::from(begun_by.clone());
     let mut words = Vec::new();
     for word in Asked::read(text).each() {
-        let count = sqlx::query_scalar(COUNT_OF_WORD)
-            .bind(&word)
-            .bind(MAX_MESSAGES);
-        let count: i64 = count.fetch_one(&mut *moment).await?;
+        let count: i64 = sql::value(moment, COUNT_OF_WORD, (&word, MAX_MESSAGES))?;
         words.push((count, word));
     }
     words.sort();
@@ -130,16 +120,13 @@ async fn with_words(
         is_first || sum <= MAX_MESSAGES
     });
     let rare: Vec<_> = rare.map(|(_, word)| word).collect();
-    let newest = sqlx::query(EXCHANGES_NOT_INDEXED).bind(&by).bind(limit);
-    let mut rows = newest.fetch_all(&mut *moment).await?;
+    let mut found = sql::all(moment, EXCHANGES_NOT_INDEXED, (&by, limit), id)?;
     if !rare.is_empty() {
-        let with = sqlx::query(EXCHANGES_WITH).bind(&by).bind(limit);
-        let with = with.bind(rare.join(" OR ")).bind(MAX_MESSAGES);
-        rows.extend(with.fetch_all(moment).await?);
+        let values = (&by, limit, rare.join(" OR "), MAX_MESSAGES);
+        found.extend(sql::all(moment, EXCHANGES_WITH, values, id)?);
     }
     let mut ids: Vec<ExchangeId> = Vec::new();
-    for row in &rows {
-        let id = id(row)?;
+    for id in found {
         if !ids.contains(&id) {
             ids.push(id);
         }
@@ -147,18 +134,18 @@ async fn with_words(
     Ok(ids)
 }
 
-fn id(row: &SqliteRow) -> Result<ExchangeId, Failure> {
-    let begun_by: String = row.try_get("begun_by")?;
+fn id(row: &Row<'_>) -> Result<ExchangeId, Failure> {
+    let begun_by: String = row.get("begun_by")?;
     Ok(ExchangeId {
-        session: SessionId::new(row.try_get::<&str, _>("session_id")?).map_err(row::odd)?,
-        turn: row::turn_id(row.try_get("turn_id")?)?,
+        session: SessionId::new(row::text(row, "session_id")?).map_err(row::odd)?,
+        turn: row::turn_id(row::text(row, "turn_id")?)?,
         begun_by: Beginner::try_from(begun_by).map_err(row::odd)?,
     })
 }
 
 /// One exchange; `None` if it is not there any more, or has no answer.
-async fn read(
-    moment: &mut SqliteConnection,
+fn read(
+    moment: &Connection,
     id: ExchangeId,
     session: Option<&SessionRow>,
     damages: &dyn Damages,
@@ -169,11 +156,9 @@ async fn read(
     };
     let mut said = Vec::new();
     for query in [ASKED_IN, ANSWERED_IN] {
-        let row = sqlx::query(query)
-            .bind(id.session.as_str())
-            .bind(id.turn.as_str());
-        let row = row.fetch_optional(&mut *moment).await?;
-        let row = row.and_then(|row| row::sound(&row, damages));
+        let values = (id.session.as_str(), id.turn.as_str());
+        let row = sql::first(moment, query, values, |row| Ok(row::sound(row, damages)))?;
+        let row = row.flatten();
         let Some(message) = row.map(|row| row.message) else {
             return Ok(None);
         };

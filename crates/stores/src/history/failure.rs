@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use rusqlite::Error;
+use rusqlite::ffi;
+use rusqlite::types::FromSqlError;
 use samovar_core::Broken;
-use sqlx::migrate::MigrateError;
 
 /// What a damaged FTS5 table fails with.
 const CORRUPT_VTAB: i32 = 267;
@@ -14,7 +16,7 @@ const CORRUPT: i32 = 11;
 #[derive(Debug)]
 pub(super) enum Failure {
     /// `SQLite`, or the way to it, failed.
-    Sql(sqlx::Error),
+    Sql(Error),
     /// A value cannot be what was written.
     Odd(String),
     /// The tables are not those of this program, and not for that damaged.
@@ -33,12 +35,12 @@ impl Failure {
     /// Whether the index of the search is damaged, which the rows can make again: it says so, or it cannot
     /// be opened.
     pub(super) fn is_of_index(&self) -> bool {
-        let names_index = |error: &sqlx::Error| {
+        let names_index = |error: &Error| {
             let said = error.to_string();
             said.contains("fts5") || said.contains("search_terms")
         };
         self.code() == Some(CORRUPT_VTAB)
-            || matches!(self, Self::Sql(error @ sqlx::Error::Database(_)) if names_index(error))
+            || matches!(self, Self::Sql(error) if told(error).is_some() && names_index(error))
     }
 
     /// Whether the file is damaged somewhere, in the index maybe.
@@ -58,9 +60,17 @@ impl Failure {
     /// `SQLite`'s extended result code.
     fn code(&self) -> Option<i32> {
         match self {
-            Self::Sql(sqlx::Error::Database(error)) => error.code()?.parse().ok(),
-            Self::Sql(_) | Self::Odd(_) | Self::Foreign(_) => None,
+            Self::Sql(error) => told(error).map(|error| error.extended_code),
+            Self::Odd(_) | Self::Foreign(_) => None,
         }
+    }
+}
+
+/// What `SQLite` itself says of an error.
+fn told(error: &Error) -> Option<&ffi::Error> {
+    match error {
+        Error::SqlInputError { error, .. } => Some(error),
+        other => other.sqlite_error(),
     }
 }
 
@@ -73,20 +83,15 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<MigrateError> for Failure {
-    fn from(error: MigrateError) -> Self {
-        match error {
-            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-                Self::Sql(error)
-            }
-            other => Self::Foreign(other.to_string()),
-        }
+impl From<FromSqlError> for Failure {
+    fn from(error: FromSqlError) -> Self {
+        Self::Odd(error.to_string())
     }
 }
 
@@ -106,9 +111,11 @@ impl From<Failure> for Broken {
             }
             (
                 Failure::Sql(
-                    error @ (sqlx::Error::ColumnDecode { .. }
-                    | sqlx::Error::ColumnNotFound(_)
-                    | sqlx::Error::Decode(_)),
+                    error @ (Error::FromSqlConversionFailure(..)
+                    | Error::IntegralValueOutOfRange(..)
+                    | Error::InvalidColumnName(_)
+                    | Error::InvalidColumnType(..)
+                    | Error::Utf8Error(..)),
                 ),
                 _,
             ) => Self::Damaged(format!("history: {error}")),
@@ -122,57 +129,18 @@ impl From<Failure> for Broken {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::borrow::Cow;
-    use std::error::Error;
-    use std::fmt;
-
-    use sqlx::error::{DatabaseError, ErrorKind};
-
     use super::*;
 
-    /// An error of the database with this extended code.
-    #[derive(Debug)]
-    pub(in super::super) struct Coded(i32);
-
-    impl Coded {
-        pub(in super::super) fn failure(code: i32) -> Failure {
-            Failure::Sql(sqlx::Error::Database(Box::new(Self(code))))
-        }
-    }
-
-    impl fmt::Display for Coded {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "code {}", self.0)
-        }
-    }
-
-    impl Error for Coded {}
-
-    impl DatabaseError for Coded {
-        fn message(&self) -> &'static str {
-            "coded"
-        }
-        fn code(&self) -> Option<Cow<'_, str>> {
-            Some(self.0.to_string().into())
-        }
-        fn kind(&self) -> ErrorKind {
-            ErrorKind::Other
-        }
-        fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
-            self
-        }
-        fn as_error_mut(&mut self) -> &mut (dyn Error + Send + Sync + 'static) {
-            self
-        }
-        fn into_error(self: Box<Self>) -> Box<dyn Error + Send + Sync + 'static> {
-            self
-        }
+    /// A failure of the database with this extended code.
+    pub(in super::super) fn coded(code: i32) -> Failure {
+        let why = Some(format!("code {code}"));
+        Failure::Sql(Error::SqliteFailure(ffi::Error::new(code), why))
     }
 
     #[test]
     fn a_code_of_the_database_says_what_is_broken() {
-        let broken = |code| Broken::from(Coded::failure(code));
-        let said = |code| format!("history: error returned from database: code {code}");
+        let broken = |code| Broken::from(coded(code));
+        let said = |code| format!("history: code {code}");
         assert_eq!(broken(13), Broken::Full(said(13)));
         for damaged in [11, 26, 523] {
             assert_eq!(broken(damaged), Broken::Damaged(said(damaged)));

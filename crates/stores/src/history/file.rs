@@ -1,25 +1,27 @@
 //! The file: who may read it, how it is opened, which tables it has.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use samovar_core::Broken;
 use samovar_locale as locale;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection, SqlitePool};
+use sha2::{Digest, Sha384};
 
 use super::failure::Failure;
+use super::sql;
 use crate::data_dir;
 
-/// How many reads run at once; more wait for one of them.
-const READERS: u32 = 4;
 /// How long a connection waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The WAL is cut to this after a checkpoint.
-const MAX_IDLE_WAL_BYTES: &str = "16777216";
+const MAX_IDLE_WAL_BYTES: u32 = 16 << 20;
+/// Statements that a connection keeps compiled; there are some fewer.
+const MAX_STATEMENTS: usize = 100;
 
 /// The migrations, in order; each leads to the format of its number. Never change one: add the next.
 const MIGRATIONS: [(i64, &str, &str); 4] = [
@@ -41,8 +43,20 @@ const MIGRATIONS: [(i64, &str, &str); 4] = [
     ),
 ];
 const FORMAT: i64 = 4;
-/// Where the migrator keeps which of them it has made.
+/// Where it stands which of them were made, under the name and with the columns that the first version
+/// of the program gave it.
 const FORMATS: &str = "_sqlx_migrations";
+const MAKE_FORMATS: &str = "CREATE TABLE IF NOT EXISTS _sqlx_migrations (
+    version BIGINT PRIMARY KEY,
+    description TEXT NOT NULL,
+    installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    success BOOLEAN NOT NULL,
+    checksum BLOB NOT NULL,
+    execution_time BIGINT NOT NULL
+)";
+const MADE_FORMATS: &str = "SELECT version, success, checksum FROM _sqlx_migrations";
+const IS_MADE: &str = "INSERT INTO _sqlx_migrations \
+     (version, description, success, checksum, execution_time) VALUES (?1, ?2, TRUE, ?3, 0)";
 /// The tables and views of format 1, which are in each.
 const TABLES: [&str; 11] = [
     "audit_head",
@@ -62,65 +76,58 @@ const LATER_TABLES: [(i64, &str); 2] = [(2, "search_range"), (2, "search_terms")
 /// The columns that later formats added to a table.
 const LATER_COLUMNS: [(i64, &str, &str); 2] = [(3, "turns", "fault"), (4, "sessions", "begun_by")];
 
-/// How the file's connections are opened.
-pub(super) struct Options(SqliteConnectOptions);
-
-impl Options {
-    /// Makes the file when there is none.
-    pub(super) fn new(path: &Path) -> Result<Self, Broken> {
-        let path = create(path)
-            .map_err(|error| Broken::Io(format!("history: {}: {error}", path.display())))?;
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(false)
-            .busy_timeout(BUSY_TIMEOUT)
-            .foreign_keys(true)
-            .pragma("cell_size_check", "ON")
-            .pragma("trusted_schema", "OFF")
-            .thread_name(|number| format!("history-{number}"))
-            .disable_statement_logging();
-        Ok(Self(options))
-    }
-
-    /// The one connection that writes. It folds the WAL itself, see [`super::writer`].
-    pub(super) fn writer(&self) -> SqliteConnectOptions {
-        self.0
-            .clone()
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Normal)
-            .pragma("wal_autocheckpoint", "0")
-            .pragma("journal_size_limit", MAX_IDLE_WAL_BYTES)
-    }
-
-    /// The connections that read, opened when they are needed.
-    pub(super) fn readers(&self) -> SqlitePool {
-        let options = self.0.clone().read_only(true);
-        SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .test_before_acquire(false)
-            .max_lifetime(None)
-            // As long as one of them is there, `SQLite` leaves the WAL where it is when the writer's
-            // connection fails; a WAL that is missing after a crash means that somebody removed it.
-            .idle_timeout(None)
-            .connect_lazy_with(options)
-    }
+/// Makes the file when there is none; where it is.
+pub(super) fn make(path: &Path) -> Result<PathBuf, Broken> {
+    create(path).map_err(|error| Broken::Io(format!("history: {}: {error}", path.display())))
 }
 
-/// How a file is looked at that is not opened yet. Without a log beside it, it has everything, and
+/// The one connection that writes. It folds the WAL itself, see [`super::writer`].
+pub(super) fn writer(path: &Path) -> Result<Connection, Failure> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "journal_size_limit", MAX_IDLE_WAL_BYTES)?;
+    Ok(connection)
+}
+
+/// A connection that reads.
+pub(super) fn reader(path: &Path) -> Result<Connection, Failure> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// A connection to a file that is not opened yet. Without a log beside it, it has everything, and
 /// `SQLite` is told that it does not change, or it would make a log.
-pub(super) fn looking(path: &Path) -> Result<SqliteConnectOptions, Failure> {
-    let path = std::path::absolute(path).map_err(sqlx::Error::Io)?;
+pub(super) fn looking(path: &Path) -> Result<Connection, Failure> {
+    let path = std::path::absolute(path).map_err(|error| Failure::Foreign(error.to_string()))?;
     let mut log = path.clone().into_os_string();
     log.push("-wal");
-    Ok(SqliteConnectOptions::new()
-        .filename(&path)
-        .create_if_missing(false)
-        .busy_timeout(BUSY_TIMEOUT)
-        .read_only(true)
-        .immutable(!Path::new(&log).exists())
-        .pragma("cell_size_check", "ON")
-        .pragma("trusted_schema", "OFF")
-        .disable_statement_logging())
+    if Path::new(&log).exists() {
+        return reader(&path);
+    }
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        let _ = match byte {
+            b'/' | b'-' | b'.' | b'_' => write!(address, "{}", char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => write!(address, "{}", char::from(*byte)),
+            _ => write!(address, "%{byte:02X}"),
+        };
+    }
+    address.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    open(Path::new(&address), flags)
+}
+
+fn open(path: &Path, flags: OpenFlags) -> Result<Connection, Failure> {
+    // Only one thread at a time has a connection.
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.set_prepared_statement_cache_capacity(MAX_STATEMENTS);
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(connection)
 }
 
 /// Makes an empty file that only its owner may read, durably, unless there is one: `SQLite` gives
@@ -142,19 +149,15 @@ fn create(path: &Path) -> io::Result<PathBuf> {
 
 /// Refuses a file whose tables are those of a later format, or of none, or not those of the migrations
 /// that it says were made. One without any table is new.
-pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<(), Failure> {
+pub(super) fn check_format(connection: &Connection) -> Result<(), Failure> {
     let foreign = || Failure::Foreign(locale::store::history_format(FORMAT));
     let tables = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') \
                   AND name NOT LIKE 'sqlite_%'";
-    let tables: Vec<String> = sqlx::query_scalar(tables)
-        .fetch_all(&mut *connection)
-        .await?;
+    let tables = sql::all(connection, tables, [], |row| Ok(row.get::<_, String>(0)?))?;
     let has = |name: &str| tables.iter().any(|table| table == name);
     let formats: Vec<i64> = if has(FORMATS) {
         let formats = "SELECT version FROM _sqlx_migrations ORDER BY version";
-        sqlx::query_scalar(formats)
-            .fetch_all(&mut *connection)
-            .await?
+        sql::all(connection, formats, [], |row| Ok(row.get(0)?))?
     } else {
         Vec::new()
     };
@@ -165,10 +168,9 @@ pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<()
     let mut has_all =
         TABLES.into_iter().all(has) && later.all(|(format, table)| has(table) == (*format <= last));
     for (format, table, column) in LATER_COLUMNS {
-        let column = sqlx::query("SELECT 1 FROM pragma_table_info(?) WHERE name = ?")
-            .bind(table)
-            .bind(column);
-        let has_column = column.fetch_optional(&mut *connection).await?.is_some();
+        let find = "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2";
+        let found = sql::first(connection, find, (table, column), |_| Ok(()))?;
+        let has_column = found.is_some();
         has_all &= has_column == (format <= last);
     }
     if is_new || (known.take(formats.len()).eq(&formats) && last > 0 && has_all) {
@@ -178,28 +180,41 @@ pub(super) async fn check_format(connection: &mut SqliteConnection) -> Result<()
     }
 }
 
-/// Opens a connection and brings the tables up to date, each migration in a transaction.
-pub(super) async fn migrate(options: &SqliteConnectOptions) -> Result<SqliteConnection, Failure> {
-    let migrations = MIGRATIONS.into_iter().map(|(format, name, sql)| {
-        let sql = sql.into_sql_str();
-        Migration::new(format, name.into(), MigrationType::Simple, sql, false)
-    });
-    let migrator = Migrator::with_migrations(migrations.collect());
-    let one = SqlitePoolOptions::new().max_connections(1);
-    let one = one.after_connect(|connection, _| Box::pin(stop_at_commits(connection)));
-    let one = one.connect_with(options.clone()).await?;
-    check_format(&mut *one.acquire().await?).await?;
-    migrator.run(&one).await?;
-    let mut migrated = one.acquire().await?.detach();
-    migrated.lock_handle().await?.remove_commit_hook();
-    Ok(migrated)
+/// Opens the connection that writes and brings the tables up to date, each migration in a transaction.
+pub(super) fn migrate(path: &Path) -> Result<Connection, Failure> {
+    let mut connection = writer(path)?;
+    // Lets a proof end the process in the middle of each transaction.
+    connection.commit_hook(Some(|| {
+        samovar_core::failpoint!("history.migrate.before");
+        false
+    }))?;
+    check_format(&connection)?;
+    connection.execute_batch(MAKE_FORMATS)?;
+    let made = sql::all(&connection, MADE_FORMATS, [], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?, row.get(2)?))
+    })?;
+    for (format, name, statements) in MIGRATIONS {
+        let checksum = Sha384::digest(statements);
+        let known = made.iter().find(|(made, _, _)| *made == format);
+        match known {
+            Some((_, true, kept)) if <[u8]>::eq(&checksum, &Vec::<u8>::clone(kept)) => {}
+            Some(_) => {
+                let why = locale::store::history_format(FORMAT);
+                return Err(Failure::Foreign(why));
+            }
+            None => {
+                let change = begin(&mut connection)?;
+                change.execute_batch(statements)?;
+                sql::execute(&change, IS_MADE, params![format, name, &checksum[..]])?;
+                change.commit()?;
+            }
+        }
+    }
+    connection.commit_hook(None::<fn() -> bool>)?;
+    Ok(connection)
 }
 
-/// Lets a proof end the process in the middle of each transaction.
-async fn stop_at_commits(connection: &mut SqliteConnection) -> sqlx::Result<()> {
-    connection.lock_handle().await?.set_commit_hook(|| {
-        samovar_core::failpoint!("history.migrate.before");
-        true
-    });
-    Ok(())
+/// Begins a transaction that writes.
+pub(super) fn begin(connection: &mut Connection) -> Result<Transaction<'_>, Failure> {
+    Ok(connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
 }

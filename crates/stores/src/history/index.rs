@@ -2,14 +2,12 @@
 //!
 //! A message that is written again, or under a key that was used before, is indexed with its row.
 
-use futures_util::TryStreamExt;
+use rusqlite::Connection;
 use samovar_core::message::Part;
 use samovar_core::terms;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
-use super::row;
+use super::{file, row, sql};
 
 /// New messages that are not indexed, at most; a search reads all of them.
 const MAX_TAIL: i64 = 64;
@@ -45,59 +43,55 @@ pub(super) struct Unindexed {
 }
 
 impl Unindexed {
-    /// Notes a message that was written: its row says under which key, and what the index has.
-    pub(super) async fn note(
+    /// Notes a message that was written, with its key and the first one that the index lacks.
+    pub(super) fn note(
         &mut self,
-        connection: &mut SqliteConnection,
-        row: &SqliteRow,
+        connection: &Connection,
+        (key, above): (i64, i64),
         parts: &str,
     ) -> Result<(), Failure> {
-        let (key, above): (i64, i64) = (row.try_get("key")?, row.try_get("above")?);
         if key < above {
-            return add(connection, &[(key, parts.to_owned())]).await;
+            return add(connection, &[(key, parts.to_owned())]);
         }
         self.is_due |= key - above >= MAX_TAIL || parts.len() >= MAX_TAIL_BYTES;
         Ok(())
     }
 
     /// Brings the new messages into the index, if they are many.
-    pub(super) async fn settle(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+    pub(super) fn settle(self, connection: &Connection) -> Result<(), Failure> {
         if !self.is_due {
             return Ok(());
         }
         loop {
-            let rows = take(connection, NEWER).await?;
+            let rows = take(connection, NEWER)?;
             let Some((key, _)) = rows.last() else {
                 return Ok(());
             };
-            add(connection, &rows).await?;
-            let above = sqlx::query(ABOVE).bind(key + 1);
-            above.execute(&mut *connection).await?;
+            add(connection, &rows)?;
+            sql::execute(connection, ABOVE, [key + 1])?;
         }
     }
 }
 
 /// Brings some of the older messages into the index, the newest first; how many were taken.
-pub(super) async fn fill(connection: &mut SqliteConnection) -> Result<usize, Failure> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let rows = take(&mut transaction, OLDER).await?;
+pub(super) fn fill(connection: &mut Connection) -> Result<usize, Failure> {
+    let transaction = file::begin(connection)?;
+    let rows = take(&transaction, OLDER)?;
     let Some((key, _)) = rows.last() else {
         return Ok(0);
     };
-    add(&mut transaction, &rows).await?;
-    let below = sqlx::query(BELOW).bind(key);
-    below.execute(&mut *transaction).await?;
+    add(&transaction, &rows)?;
+    sql::execute(&transaction, BELOW, [key])?;
     samovar_core::failpoint!("history.index.before");
-    transaction.commit().await?;
+    transaction.commit()?;
     Ok(rows.len())
 }
 
 /// Whether what the index is kept in fits together.
-pub(super) async fn is_whole(connection: &mut SqliteConnection) -> bool {
+pub(super) fn is_whole(connection: &Connection) -> bool {
     for table in KEPT_IN {
         let check = format!("PRAGMA quick_check({table})");
-        let check = sqlx::query_scalar(AssertSqlSafe(check)).fetch_one(&mut *connection);
-        let found: sqlx::Result<String> = check.await;
+        let found = sql::value::<String>(connection, &check, []);
         if found.ok().as_deref() != Some("ok") {
             return false;
         }
@@ -109,8 +103,8 @@ pub(super) async fn is_whole(connection: &mut SqliteConnection) -> bool {
 ///
 /// Nothing of it is read, nor removed page by page: a page of it may name one of another table. The pages
 /// are without an owner afterwards, until the file is rewritten.
-pub(super) async fn remake(connection: &mut SqliteConnection) -> Result<(), Failure> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+pub(super) fn remake(connection: &mut Connection) -> Result<(), Failure> {
+    let transaction = file::begin(connection)?;
     for statement in [
         "PRAGMA writable_schema = ON",
         "DELETE FROM sqlite_schema WHERE tbl_name GLOB 'search_terms*'",
@@ -120,36 +114,29 @@ pub(super) async fn remake(connection: &mut SqliteConnection) -> Result<(), Fail
         "UPDATE search_range SET (below, above) = \
          (SELECT coalesce(max(key), 0) + 1, coalesce(max(key), 0) + 1 FROM message_rows)",
     ] {
-        let done = sqlx::raw_sql(statement).execute(&mut *transaction);
-        done.await?;
+        transaction.execute_batch(statement)?;
     }
-    transaction.commit().await?;
-    if let Err(error) = sqlx::raw_sql("VACUUM").execute(connection).await {
+    transaction.commit()?;
+    if let Err(error) = connection.execute_batch("VACUUM") {
         tracing::warn!(%error, "the history keeps pages that nothing uses");
     }
     Ok(())
 }
 
 /// Some rows that the index lacks: their keys and parts.
-async fn take(
-    connection: &mut SqliteConnection,
-    lacking: &'static str,
-) -> Result<Vec<(i64, String)>, Failure> {
-    let mut lacking = sqlx::query(lacking).bind(MAX_ROWS).fetch(connection);
+fn take(connection: &Connection, lacking: &'static str) -> Result<Vec<(i64, String)>, Failure> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
-    while let Some(row) = lacking.try_next().await? {
-        let parts: String = row.try_get("parts")?;
+    sql::each(connection, lacking, [MAX_ROWS], |row| {
+        let parts: String = row.get("parts")?;
         bytes += parts.len();
-        rows.push((row.try_get("key")?, parts));
-        if bytes >= MAX_BYTES {
-            break;
-        }
-    }
+        rows.push((row.get("key")?, parts));
+        Ok(sql::until(bytes >= MAX_BYTES))
+    })?;
     Ok(rows)
 }
 
 /// Brings the words of messages into the index, in place of those that they had.
-async fn add(connection: &mut SqliteConnection, rows: &[(i64, String)]) -> Result<(), Failure> {
+fn add(connection: &Connection, rows: &[(i64, String)]) -> Result<(), Failure> {
     let words = |(key, parts): &(i64, String)| {
         // What cannot be read is no hit either.
         let parts: Vec<Part> = row::parse(parts).unwrap_or_default();
@@ -157,7 +144,6 @@ async fn add(connection: &mut SqliteConnection, rows: &[(i64, String)]) -> Resul
         (*key, terms::joined(terms::indexed(&text)))
     };
     let words: Vec<_> = rows.iter().map(words).collect();
-    let add = sqlx::query(ADD).bind(row::json(&words)?);
-    add.execute(connection).await?;
+    sql::execute(connection, ADD, [row::json(&words)?])?;
     Ok(())
 }

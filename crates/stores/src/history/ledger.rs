@@ -4,17 +4,17 @@
 //! below it is skipped. The row is read first and written last, with its totals as values, in the
 //! transaction of everything else, so a replay of any stretch of a log changes nothing.
 
+use rusqlite::{Connection, params};
 use samovar_core::history::{Change, Opened, Projection};
 use samovar_core::message::Usage;
 use samovar_core::{AgentPath, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
-use sqlx::{Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
 use super::index::Unindexed;
-use super::row::{self, Content, bind_usage, integer, json};
+use super::row::{self, Content, integer, json, maybe_text, usage_columns};
 use super::session::{Preview, Session, found_by, session_columns};
 use super::turns::{Turns, WAITING};
-use super::{audit_head, checksum, reader};
+use super::{audit_head, checksum, file, reader, sql};
 
 pub(super) const FIND_SESSION: &str = concat!(
     "SELECT ",
@@ -55,26 +55,26 @@ const PLACE_OF_MESSAGE: &str = "\
     LEFT JOIN turns AS t ON t.key = m.turn_key WHERE m.id = ?1 AND m.session_key = ?2";
 
 /// Writes projections in one transaction.
-pub(super) async fn write(
-    connection: &mut SqliteConnection,
+pub(super) fn write(
+    connection: &mut Connection,
     projections: &[Projection],
     heads: &crate::audit::Heads,
 ) -> Result<(), Failure> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let transaction = file::begin(connection)?;
     for projection in projections {
         let is_deletion = matches!(projection.changes.last(), Some((_, Change::Close)));
-        match project(&mut transaction, projection).await {
+        match project(&transaction, projection) {
             // A session whose rows cannot be read can still be deleted.
             Err(Failure::Odd(_)) if is_deletion => {
-                close(&mut transaction, &projection.session).await?;
+                close(&transaction, &projection.session)?;
             }
             done => done?,
         }
     }
     // What the audit recorded of these changes counts as recorded from here on, as they do.
-    let head = audit_head::store_due(&mut transaction, heads).await?;
+    let head = audit_head::store_due(&transaction, heads)?;
     samovar_core::failpoint!("history.commit.before");
-    transaction.commit().await?;
+    transaction.commit()?;
     heads.are_stored(head);
     samovar_core::failpoint!("history.commit.after");
     Ok(())
@@ -85,12 +85,9 @@ pub(super) fn folded(text: &str) -> String {
     text.to_lowercase()
 }
 
-async fn project(
-    connection: &mut SqliteConnection,
-    projection: &Projection,
-) -> Result<(), Failure> {
+fn project(connection: &Connection, projection: &Projection) -> Result<(), Failure> {
     let id = &projection.session;
-    let mut ledger = Ledger::find(connection, id).await?;
+    let mut ledger = Ledger::find(connection, id)?;
     let projected = ledger
         .as_ref()
         .map_or(Seq(0), |ledger| ledger.row.projected);
@@ -104,7 +101,7 @@ async fn project(
             }) => {
                 let mut opened = match ledger.take() {
                     Some(known) => known,
-                    None => Ledger::open(connection, id, model, agent, *at).await?,
+                    None => Ledger::open(connection, id, model, agent, *at)?,
                 };
                 opened.row.take(change)?;
                 opened.seen(*at);
@@ -117,7 +114,7 @@ async fn project(
                 }
             }
             Change::Close => {
-                close(connection, id).await?;
+                close(connection, id)?;
                 ledger = None;
             }
             Change::Put { .. }
@@ -128,22 +125,19 @@ async fn project(
             | Change::Forget { .. } => {
                 // Nothing but its opening may bring back a session that was deleted.
                 if let Some(ledger) = &mut ledger {
-                    ledger.apply(connection, *seq, change).await?;
+                    ledger.apply(connection, *seq, change)?;
                 }
             }
         }
     }
     match ledger {
-        Some(ledger) if projection.up_to > projected => {
-            ledger.save(connection, projection.up_to).await
-        }
+        Some(ledger) if projection.up_to > projected => ledger.save(connection, projection.up_to),
         Some(_) | None => Ok(()),
     }
 }
 
-async fn close(connection: &mut SqliteConnection, id: &SessionId) -> Result<(), Failure> {
-    let close = sqlx::query(CLOSE_SESSION).bind(id.as_str());
-    close.execute(connection).await?;
+fn close(connection: &Connection, id: &SessionId) -> Result<(), Failure> {
+    sql::execute(connection, CLOSE_SESSION, [id.as_str()])?;
     Ok(())
 }
 
@@ -169,35 +163,24 @@ impl Ledger {
         }
     }
 
-    async fn find(
-        connection: &mut SqliteConnection,
-        id: &SessionId,
-    ) -> Result<Option<Self>, Failure> {
-        let row = sqlx::query(FIND_SESSION).bind(id.as_str());
-        let row = row.fetch_optional(connection).await?;
-        let row = row.as_ref().map(Session::read).transpose()?;
+    fn find(connection: &Connection, id: &SessionId) -> Result<Option<Self>, Failure> {
+        let row = sql::first(connection, FIND_SESSION, [id.as_str()], Session::read)?;
         Ok(row.map(Self::new))
     }
 
     /// Makes a row, which is written whole at the end.
-    async fn open(
-        connection: &mut SqliteConnection,
+    fn open(
+        connection: &Connection,
         id: &SessionId,
         model: &str,
         agent: &str,
         at: Millis,
     ) -> Result<Self, Failure> {
         let id = id.as_str();
-        let row = sqlx::query(OPEN_SESSION)
-            .bind(id)
-            .bind(model)
-            .bind(agent)
-            .bind("{}")
-            .bind(at.0)
-            .bind(found_by(id, None));
-        let row = row.fetch_one(connection).await?;
+        let values = params![id, model, agent, "{}", at.0, found_by(id, None)];
+        let key = sql::value(connection, OPEN_SESSION, values)?;
         Ok(Self::new(Session {
-            key: row.try_get("key")?,
+            key,
             id: id.to_owned(),
             model: model.to_owned(),
             route: None,
@@ -219,38 +202,28 @@ impl Ledger {
         }))
     }
 
-    async fn save(
-        mut self,
-        connection: &mut SqliteConnection,
-        projected: Seq,
-    ) -> Result<(), Failure> {
-        self.turns.save(connection).await?;
+    fn save(mut self, connection: &Connection, projected: Seq) -> Result<(), Failure> {
+        self.turns.save(connection)?;
         if self.is_preview_stale {
-            self.row.preview = reader::preview(connection, self.row.key).await?;
+            self.row.preview = reader::preview(connection, self.row.key)?;
         }
         self.row.projected = projected;
-        self.row.save(&mut *connection).await?;
-        self.unindexed.settle(connection).await
+        self.row.save(connection)?;
+        self.unindexed.settle(connection)
     }
 
-    async fn apply(
-        &mut self,
-        connection: &mut SqliteConnection,
-        seq: Seq,
-        change: &Change,
-    ) -> Result<(), Failure> {
+    fn apply(&mut self, connection: &Connection, seq: Seq, change: &Change) -> Result<(), Failure> {
         match change {
             Change::Put {
                 message,
                 turn,
                 agent,
             } => {
-                self.put(connection, seq, message, turn.as_ref(), agent)
-                    .await?;
+                self.put(connection, seq, message, turn.as_ref(), agent)?;
             }
             Change::Move { message, turn, at } => {
                 self.seen(*at);
-                self.shift(connection, seq, message, turn.as_ref()).await?;
+                self.shift(connection, seq, message, turn.as_ref())?;
             }
             Change::TurnStarted {
                 turn,
@@ -261,9 +234,9 @@ impl Ledger {
                 at,
             } => {
                 self.seen(*at);
-                if let Some(row) = self.turns.find(connection, turn, Some(agent)).await? {
+                if let Some(row) = self.turns.find(connection, turn, Some(agent))? {
                     row.start(agent, parent_call.as_ref(), *budget, *at)?;
-                    row.place_beginning(connection, seq, *background).await?;
+                    row.place_beginning(connection, seq, *background)?;
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);
                 }
@@ -285,16 +258,16 @@ impl Ledger {
             } => {
                 self.seen(*at);
                 // There is nothing to tell of one that never ran and has no message.
-                if let Some(row) = self.turns.find(connection, turn, None).await? {
+                if let Some(row) = self.turns.find(connection, turn, None)? {
                     row.finish((reason, fault.as_ref()), *usage, (*iterations, *bill), *at)?;
-                    row.place(connection, seq).await?;
+                    row.place(connection, seq)?;
                     let (key, turn_seq) = (row.key, row.seq());
                     self.turn_placed(key, turn_seq);
                 }
             }
             Change::Forget { turns, at } => {
                 self.seen(*at);
-                let gone = self.turns.forget(connection, turns).await?;
+                let gone = self.turns.forget(connection, turns)?;
                 self.row.message_count = self.row.message_count.saturating_sub(gone);
                 self.is_preview_stale = true;
             }
@@ -304,9 +277,9 @@ impl Ledger {
         Ok(())
     }
 
-    async fn put(
+    fn put(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         seq: Seq,
         message: &Message,
         turn: Option<&TurnId>,
@@ -315,7 +288,7 @@ impl Ledger {
         self.seen(message.created_at);
         self.row.usage = self.row.usage.plus(message.usage.unwrap_or_default());
         let in_turn = match turn {
-            Some(turn) => self.turns.find(connection, turn, Some(agent)).await?,
+            Some(turn) => self.turns.find(connection, turn, Some(agent))?,
             None => None,
         };
         let turn_key = in_turn.as_ref().map(|turn| turn.key);
@@ -341,37 +314,45 @@ impl Ledger {
             let placed = checksum::placed(turn.map(TurnId::as_str), turn_seq);
             i64::from(row::message_sum(content_sum, placed, checksum::at(seq)))
         };
-        let put = sqlx::query(PUT_MESSAGE)
-            .bind(content.id)
-            .bind(self.row.key)
-            .bind(turn_key)
-            .bind(turn_seq)
-            .bind(integer(seq.0))
-            .bind(content.depth)
-            .bind(content.agent)
-            .bind(content.role)
-            .bind(content.parts)
-            .bind(content.parent)
-            .bind(content.model)
-            .bind(content.finish_reason)
-            .bind(content.metadata)
-            .bind(content.created_at)
-            .bind(sum(turn_seq, integer(seq.0)));
-        let put = bind_usage(put, message.usage);
-        let Some(row) = put.fetch_optional(&mut *connection).await? else {
+        let [input, output, cache_read, cache_write, reasoning] = usage_columns(message.usage);
+        let values = params![
+            content.id,
+            self.row.key,
+            turn_key,
+            turn_seq,
+            integer(seq.0),
+            content.depth,
+            content.agent,
+            content.role,
+            content.parts,
+            content.parent,
+            content.model,
+            content.finish_reason,
+            content.metadata,
+            content.created_at,
+            sum(turn_seq, integer(seq.0)),
+            input,
+            output,
+            cache_read,
+            cache_write,
+            reasoning,
+        ];
+        let put = sql::first(connection, PUT_MESSAGE, values, |row| {
+            let place = (row.get("key")?, row.get("above")?);
+            Ok((place, row.get::<_, i64>("seq")?, row.get("turn_seq")?))
+        })?;
+        let Some((place, first_put, stands_at)) = put else {
             report_taken(&message.id);
             return Ok(());
         };
-        let unindexed = &mut self.unindexed;
-        unindexed.note(connection, &row, content.parts).await?;
-        let (first_put, stands_at): (i64, i64) = (row.try_get("seq")?, row.try_get("turn_seq")?);
+        self.unindexed.note(connection, place, content.parts)?;
         if first_put == integer(seq.0) {
             self.row.message_count += 1;
             self.preview(message, agent, turn_key, turn_seq);
             return Ok(());
         }
         self.is_preview_stale = true;
-        seal(connection, content.id, sum(stands_at, first_put)).await
+        seal(connection, content.id, sum(stands_at, first_put))
     }
 
     /// Takes a new message for the preview when it is the user's first.
@@ -400,38 +381,38 @@ impl Ledger {
     }
 
     /// Moves a message to the end of a turn, where it counts no second time.
-    async fn shift(
+    fn shift(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         seq: Seq,
         message: &MessageId,
         turn: Option<&TurnId>,
     ) -> Result<(), Failure> {
         let Some(turn) = turn else { return Ok(()) };
         self.is_preview_stale = true;
-        let place = sqlx::query(PLACE_OF_MESSAGE).bind(message.as_str());
-        let place = place.bind(self.row.key);
-        let Some(place) = place.fetch_optional(&mut *connection).await? else {
+        let sum = |turn: Option<&str>, turn_seq, seq| {
+            checksum::placed(turn, turn_seq).wrapping_add(checksum::at(seq))
+        };
+        let values = (message.as_str(), self.row.key);
+        let old = sql::first(connection, PLACE_OF_MESSAGE, values, |row| {
+            let turn = maybe_text(row, "turn_id")?;
+            Ok(sum(turn, row.get("turn_seq")?, row.get("seq")?))
+        })?;
+        let Some(old) = old else {
             return Ok(());
         };
-        let to = self.turns.find(connection, turn, None).await?;
+        let to = self.turns.find(connection, turn, None)?;
         let turn_seq = to.as_ref().map_or(integer(seq.0), |to| to.seq());
-        let sum =
-            |turn, turn_seq, seq| checksum::placed(turn, turn_seq).wrapping_add(checksum::at(seq));
-        let old = sum(
-            place.try_get("turn_id")?,
-            place.try_get("turn_seq")?,
-            place.try_get("seq")?,
-        );
         let new = sum(to.as_ref().map(|_| turn.as_str()), turn_seq, integer(seq.0));
-        let shift = sqlx::query(MOVE_MESSAGE)
-            .bind(message.as_str())
-            .bind(self.row.key)
-            .bind(to.map(|turn| turn.key))
-            .bind(turn_seq)
-            .bind(integer(seq.0))
-            .bind(checksum::difference(old, new));
-        shift.execute(connection).await?;
+        let values = params![
+            message.as_str(),
+            self.row.key,
+            to.map(|turn| turn.key),
+            turn_seq,
+            integer(seq.0),
+            checksum::difference(old, new),
+        ];
+        sql::execute(connection, MOVE_MESSAGE, values)?;
         Ok(())
     }
 
@@ -448,9 +429,8 @@ fn report_taken(message: &MessageId) {
 }
 
 /// Writes the checksum of a message that was put again.
-async fn seal(connection: &mut SqliteConnection, message: &str, sum: i64) -> Result<(), Failure> {
-    let seal = sqlx::query(SEAL_MESSAGE).bind(message).bind(sum);
-    seal.execute(connection).await?;
+fn seal(connection: &Connection, message: &str, sum: i64) -> Result<(), Failure> {
+    sql::execute(connection, SEAL_MESSAGE, (message, sum))?;
     Ok(())
 }
 

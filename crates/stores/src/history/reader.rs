@@ -1,18 +1,18 @@
 //! Reads. Each but the search of sessions finds its rows through an index; none waits for the writer.
 
-use futures_util::TryStreamExt;
+use std::ops::ControlFlow;
+
+use rusqlite::{Connection, Row, params};
 use samovar_core::history::{
     LastTurn, MessageQuery, MessageRow, SessionQuery, SessionRow, Speakers, Totals,
 };
 use samovar_core::{Damages, MessageId, Seq, SessionId, TurnId, Usage};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use super::checksum::counts_in_sql;
 use super::failure::Failure;
 use super::session::{Preview, Session, session_columns};
 use super::turns::{FAMILY, Turn, turn_columns};
-use super::{checksum, ledger, row, spent};
+use super::{checksum, ledger, row, spent, sql};
 
 macro_rules! select_sessions {
     ($rest:literal) => {
@@ -187,68 +187,48 @@ const WRONG_COUNTS: &str = concat!(
 );
 
 /// One session.
-pub(super) async fn session(
-    readers: &SqlitePool,
+pub(super) fn session(
+    connection: &Connection,
     id: &SessionId,
 ) -> Result<Option<SessionRow>, Failure> {
-    session_in(&mut *readers.acquire().await?, id).await
-}
-
-/// The same as of one moment.
-pub(super) async fn session_in(
-    moment: &mut SqliteConnection,
-    id: &SessionId,
-) -> Result<Option<SessionRow>, Failure> {
-    let found = sqlx::query(SESSION).bind(id.as_str());
-    let found = found.fetch_optional(moment).await?;
-    let found = found.as_ref().map(Session::read).transpose()?;
+    let found = sql::first(connection, SESSION, [id.as_str()], Session::read)?;
     found.map(Session::shown).transpose()
 }
 
 /// A page of sessions, and how many there are on all pages, both as of one moment. A damaged one is
 /// reported and left out.
-pub(super) async fn sessions(
-    readers: &SqlitePool,
+pub(super) fn sessions(
+    moment: &Connection,
     query: &SessionQuery,
     damages: &dyn Damages,
 ) -> Result<(Vec<SessionRow>, u64), Failure> {
-    let mut moment = readers.begin().await?;
-    let (page, all) = match &query.matching {
-        None => {
-            let page = sqlx::query(SESSIONS).bind(query.limit);
-            let page = page.bind(row::integer(query.offset)).bind(query.edit_forks);
-            let page = page.fetch_all(&mut *moment).await?;
-            let all = sqlx::query(COUNT).bind(query.edit_forks);
-            let all = all.fetch_one(&mut *moment).await?;
-            let page = page.iter().filter_map(|row| sound(row, damages));
-            (page.collect(), all.try_get::<i64, _>(0)?.unsigned_abs())
-        }
-        Some(text) => matching(&mut moment, query, &ledger::folded(text), damages).await?,
-    };
-    moment.rollback().await?;
-    Ok((page, all))
+    if let Some(text) = &query.matching {
+        return matching(moment, query, &ledger::folded(text), damages);
+    }
+    let values = params![query.limit, row::integer(query.offset), query.edit_forks];
+    let page = sql::all(moment, SESSIONS, values, |row| Ok(sound(row, damages)))?;
+    let all: i64 = sql::value(moment, COUNT, [query.edit_forks])?;
+    Ok((page.into_iter().flatten().collect(), all.unsigned_abs()))
 }
 
 /// Whether an edit made a session.
-pub(super) async fn is_edit_fork(
-    moment: &mut SqliteConnection,
-    session: &SessionId,
-) -> Result<bool, Failure> {
-    let found = sqlx::query_scalar(IS_EDIT_FORK).bind(session.as_str());
-    let found: Option<bool> = found.fetch_optional(moment).await?;
+pub(super) fn is_edit_fork(moment: &Connection, session: &SessionId) -> Result<bool, Failure> {
+    let found = sql::first(moment, IS_EDIT_FORK, [session.as_str()], |row| {
+        Ok(row.get::<_, bool>(0)?)
+    })?;
     Ok(found.unwrap_or_default())
 }
 
 /// A session of a list, unless it is damaged: that is reported.
-fn sound(row: &SqliteRow, damages: &dyn Damages) -> Option<SessionRow> {
+fn sound(row: &Row<'_>, damages: &dyn Damages) -> Option<SessionRow> {
     let shown = Session::read(row).and_then(Session::shown);
     shown.map_err(|failure| report(row, &failure, damages)).ok()
 }
 
-fn report(row: &SqliteRow, failure: &Failure, damages: &dyn Damages) {
+fn report(row: &Row<'_>, failure: &Failure, damages: &dyn Damages) {
     let why = failure.to_string();
-    let id = row.try_get("id").ok();
-    match id.and_then(|id: &str| SessionId::new(id).ok()) {
+    let id = row::text(row, "id").ok();
+    match id.and_then(|id| SessionId::new(id).ok()) {
         Some(id) => damages.session(&id, &why),
         None => damages.history(&why),
     }
@@ -256,60 +236,57 @@ fn report(row: &SqliteRow, failure: &Failure, damages: &dyn Damages) {
 
 /// A page of the sessions whose id, title or first words contain a folded text, newest first, and how
 /// many there are.
-async fn matching(
-    moment: &mut SqliteConnection,
+fn matching(
+    moment: &Connection,
     query: &SessionQuery,
     text: &str,
     damages: &dyn Damages,
 ) -> Result<(Vec<SessionRow>, u64), Failure> {
-    let mut rows = sqlx::query(SOUGHT).bind(query.edit_forks).fetch(moment);
     let (mut page, mut all) = (Vec::new(), 0);
-    while let Some(row) = rows.try_next().await? {
-        let session = match Session::read(&row) {
+    sql::each(moment, SOUGHT, [query.edit_forks], |row| {
+        let session = match Session::read(row) {
             Ok(session) => session,
             Err(failure) => {
-                report(&row, &failure, damages);
-                continue;
+                report(row, &failure, damages);
+                return Ok(ControlFlow::Continue(()));
             }
         };
         let preview = session.preview.as_ref();
         let preview = preview.and_then(|preview| preview.text.as_deref());
         let preview = ledger::folded(preview.unwrap_or_default());
         let words: Vec<_> = preview.split_whitespace().collect();
-        if !session.found_by.contains(text) && !words.join(" ").contains(text) {
-            continue;
+        if session.found_by.contains(text) || words.join(" ").contains(text) {
+            if all >= query.offset && page.len() < query.limit as usize {
+                page.extend(sound(row, damages));
+            }
+            all += 1;
         }
-        if all >= query.offset && page.len() < query.limit as usize {
-            page.extend(sound(&row, damages));
-        }
-        all += 1;
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok((page, all))
 }
 
 /// The user's first message, as a session's row keeps it.
-pub(super) async fn preview(
-    connection: &mut SqliteConnection,
+pub(super) fn preview(
+    connection: &Connection,
     session_key: i64,
 ) -> Result<Option<Preview>, Failure> {
-    let first = sqlx::query(PREVIEW).bind(session_key);
-    let Some(first) = first.fetch_optional(connection).await? else {
-        return Ok(None);
-    };
-    let message = row::message(&first)?.message;
-    Ok(Some(Preview {
-        text: row::preview(&message.parts),
-        turn_seq: first.try_get("turn_seq")?,
-    }))
+    sql::first(connection, PREVIEW, [session_key], |row| {
+        let message = row::message(row)?.message;
+        Ok(Preview {
+            text: row::preview(&message.parts),
+            turn_seq: row.get("turn_seq")?,
+        })
+    })
 }
 
 /// The last messages of a session, oldest first; none when `before` names no message of it.
-pub(super) async fn messages(
-    readers: &SqlitePool,
+pub(super) fn messages(
+    moment: &Connection,
     query: &MessageQuery,
 ) -> Result<Vec<MessageRow>, Failure> {
     let end = match &query.before {
-        Some(before) => place(readers, &query.session, before).await?,
+        Some(before) => place(moment, &query.session, before)?,
         None => Some((i64::MAX, i64::MAX)),
     };
     let Some((turn_seq, seq)) = end else {
@@ -319,29 +296,26 @@ pub(super) async fn messages(
         Speakers::All => i64::MAX,
         Speakers::Master => 0,
     };
-    let newest_first = sqlx::query(MESSAGES)
-        .bind(query.session.as_str())
-        .bind(turn_seq)
-        .bind(seq)
-        .bind(max_depth)
-        .bind(query.limit)
-        .fetch_all(readers)
-        .await?;
+    let session = query.session.as_str();
+    let values = params![session, turn_seq, seq, max_depth, query.limit];
+    let mut messages = sql::all(moment, MESSAGES, values, row::message)?;
     // A message whose row leads to another session, or to none, is in no page of its own.
-    if query.before.is_none() && newest_first.len() < query.limit as usize {
-        check_whole(readers, &query.session).await?;
+    if query.before.is_none() && messages.len() < query.limit as usize {
+        check_whole(moment, &query.session)?;
     }
-    newest_first.iter().rev().map(row::message).collect()
+    messages.reverse();
+    Ok(messages)
 }
 
 /// Whether a session has as many messages as its row says; for a page that has them all.
-async fn check_whole(readers: &SqlitePool, session: &SessionId) -> Result<(), Failure> {
-    let whole = sqlx::query(IS_WHOLE).bind(session.as_str());
-    let Some(row) = whole.fetch_optional(readers).await? else {
+fn check_whole(moment: &Connection, session: &SessionId) -> Result<(), Failure> {
+    let whole = sql::first(moment, IS_WHOLE, [session.as_str()], |row| {
+        let (count, there) = (row.get("message_count")?, row.get("there")?);
+        Ok((count, there, row.get("hidden")?))
+    })?;
+    let Some::<(i64, i64, i64)>((count, there, hidden)) = whole else {
         return Ok(());
     };
-    let (count, there): (i64, i64) = (row.try_get("message_count")?, row.try_get("there")?);
-    let hidden: i64 = row.try_get("hidden")?;
     if hidden > 0 {
         let why = format!("session {session}: {hidden} messages are not where they were put");
         return Err(Failure::Odd(why));
@@ -354,140 +328,127 @@ async fn check_whole(readers: &SqlitePool, session: &SessionId) -> Result<(), Fa
 }
 
 /// A message's place in the order of its session.
-async fn place(
-    readers: &SqlitePool,
+fn place(
+    moment: &Connection,
     session: &SessionId,
     message: &MessageId,
 ) -> Result<Option<(i64, i64)>, Failure> {
-    let place = sqlx::query(PLACE)
-        .bind(message.as_str())
-        .bind(session.as_str())
-        .fetch_optional(readers)
-        .await?;
-    let read = |row: SqliteRow| Ok((row.try_get("turn_seq")?, row.try_get("seq")?));
-    place.map(read).transpose()
+    let values = (message.as_str(), session.as_str());
+    sql::first(moment, PLACE, values, |row| {
+        Ok((row.get("turn_seq")?, row.get("seq")?))
+    })
 }
 
 /// How many messages stand before a message in its conversation.
-pub(super) async fn count_before(
-    readers: &SqlitePool,
+pub(super) fn count_before(
+    moment: &Connection,
     session: &SessionId,
     message: &MessageId,
 ) -> Result<u64, Failure> {
-    let Some((turn_seq, seq)) = place(readers, session, message).await? else {
+    let Some((turn_seq, seq)) = place(moment, session, message)? else {
         return Ok(0);
     };
-    let count = sqlx::query(COUNT_BEFORE).bind(session.as_str());
-    let count = count.bind(turn_seq).bind(seq).fetch_one(readers).await?;
-    let count: i64 = count.try_get(0)?;
+    let values = (session.as_str(), turn_seq, seq);
+    let count: i64 = sql::value(moment, COUNT_BEFORE, values)?;
     Ok(count.unsigned_abs())
 }
 
 /// One message of any session.
-pub(super) async fn message(
-    readers: &SqlitePool,
-    id: &MessageId,
-) -> Result<Option<MessageRow>, Failure> {
-    let found = sqlx::query(MESSAGE).bind(id.as_str());
-    let found = found.fetch_optional(readers).await?;
-    found.as_ref().map(row::message).transpose()
+pub(super) fn message(moment: &Connection, id: &MessageId) -> Result<Option<MessageRow>, Failure> {
+    sql::first(moment, MESSAGE, [id.as_str()], row::message)
 }
 
 /// The first message that a turn's model wrote.
-pub(super) async fn answer_of(
-    readers: &SqlitePool,
+pub(super) fn answer_of(
+    moment: &Connection,
     session: &SessionId,
     turn: &TurnId,
 ) -> Result<Option<MessageRow>, Failure> {
-    let found = sqlx::query(ANSWER).bind(session.as_str());
-    let found = found.bind(turn.as_str()).fetch_optional(readers).await?;
-    found.as_ref().map(row::message).transpose()
+    let values = (session.as_str(), turn.as_str());
+    sql::first(moment, ANSWER, values, row::message)
 }
 
 /// The position at which the first message of a turn was put.
-pub(super) async fn turn_from(
-    readers: &SqlitePool,
+pub(super) fn turn_from(
+    moment: &Connection,
     session: &SessionId,
     turn: &TurnId,
 ) -> Result<Option<Seq>, Failure> {
-    let first = sqlx::query(TURN_FROM).bind(session.as_str());
-    let first = first.bind(turn.as_str()).fetch_one(readers).await?;
-    let first: Option<i64> = first.try_get("first")?;
+    let values = (session.as_str(), turn.as_str());
+    let first: Option<i64> = sql::value(moment, TURN_FROM, values)?;
     Ok(first.map(|first| Seq(first.unsigned_abs())))
 }
 
 /// The last turn of a session's own agent, or the last before another one, all as of one moment.
-pub(super) async fn last_turn(
-    readers: &SqlitePool,
+pub(super) fn last_turn(
+    moment: &Connection,
     session: &SessionId,
     before: Option<&TurnId>,
 ) -> Result<Option<LastTurn>, Failure> {
-    let mut moment = readers.begin().await?;
-    let last = sqlx::query(LAST_TURN).bind(session.as_str());
-    let last = last.bind(before.map(TurnId::as_str));
-    let Some(last) = last.fetch_optional(&mut *moment).await? else {
+    let values = (session.as_str(), before.map(TurnId::as_str));
+    let Some(turn) = sql::first(moment, LAST_TURN, values, Turn::read)? else {
         return Ok(None);
     };
-    let turn = Turn::read(&last)?;
-    let said = sqlx::query(SAID).bind(turn.session_key);
-    let said = said.bind(turn.seq()).bind(turn.key);
-    let Some(said) = said.fetch_optional(&mut *moment).await? else {
+    let values = (turn.session_key, turn.seq(), turn.key);
+    let Some(said) = sql::first(moment, SAID, values, row::message)? else {
         return Ok(None);
     };
-    let family = sqlx::query(FAMILY).bind(turn.session_key).bind(&turn.id);
     let (mut below, mut messages) = (Vec::new(), 0);
-    for row in family.fetch_all(&mut *moment).await? {
-        let other = Turn::read(&row)?;
-        let count = sqlx::query(COUNT_MESSAGES).bind(other.session_key);
-        let count = count.bind(other.seq()).bind(other.key);
-        let count: i64 = count.fetch_one(&mut *moment).await?.try_get(0)?;
+    let values = (turn.session_key, &turn.id);
+    for other in sql::all(moment, FAMILY, values, Turn::read)? {
+        let values = (other.session_key, other.seq(), other.key);
+        let count: i64 = sql::value(moment, COUNT_MESSAGES, values)?;
         messages += count.unsigned_abs();
         if other.id != turn.id {
             below.push(row::turn_id(&other.id)?);
         }
     }
-    moment.rollback().await?;
     Ok(Some(LastTurn {
         turn: row::turn_id(&turn.id)?,
         below,
-        said: row::message(&said)?.message,
+        said: said.message,
         messages,
     }))
 }
 
 /// Whether a turn has ended.
-pub(super) async fn is_over(
-    readers: &SqlitePool,
+pub(super) fn is_over(
+    moment: &Connection,
     session: &SessionId,
     turn: &TurnId,
 ) -> Result<bool, Failure> {
-    let found = sqlx::query(TURN).bind(session.as_str());
-    let found = found.bind(turn.as_str()).fetch_optional(readers).await?;
-    let found = found.as_ref().map(Turn::read).transpose()?;
+    let values = (session.as_str(), turn.as_str());
+    let found = sql::first(moment, TURN, values, Turn::read)?;
     Ok(found.is_some_and(|turn| turn.is_over()))
 }
 
 /// Totals over all sessions, from their rows alone, with what those in memory have used. A damaged
 /// row is reported and left out.
-pub(super) async fn totals(readers: &SqlitePool, damages: &dyn Damages) -> Result<Totals, Failure> {
-    let mut row = sqlx::query(TOTALS).fetch_one(readers).await?;
-    if row::count(&row, "wrong")? > 0 {
-        let wrong = sqlx::query(WRONG_COUNTS).fetch_all(readers).await?;
-        for row in &wrong {
+pub(super) fn totals(moment: &Connection, damages: &dyn Damages) -> Result<Totals, Failure> {
+    let read = |row: &Row<'_>| {
+        let totals = Totals {
+            sessions: row::count(row, "sessions")?,
+            messages: row::count(row, "messages")?,
+            usage: row::total_usage(row)?,
+        };
+        Ok((totals, row::count(row, "wrong")?))
+    };
+    let mut found = sql::first(moment, TOTALS, [], read)?;
+    if found.as_ref().is_some_and(|(_, wrong)| *wrong > 0) {
+        sql::all(moment, WRONG_COUNTS, [], |row| {
             report(row, &checksum::wrong(), damages);
-        }
-        row = sqlx::query(SOUND_TOTALS).fetch_one(readers).await?;
+            Ok(())
+        })?;
+        found = sql::first(moment, SOUND_TOTALS, [], read)?;
     }
-    let in_memory = match spent::read(readers).await {
+    let (mut totals, _) = found.unwrap_or_default();
+    let in_memory = match spent::read(moment) {
         Err(Failure::Odd(why)) => {
             damages.history(&format!("spent_in_memory: {why}"));
             Usage::default()
         }
         read => read?,
     };
-    Ok(Totals {
-        sessions: row::count(&row, "sessions")?,
-        messages: row::count(&row, "messages")?,
-        usage: row::total_usage(&row)?.plus(in_memory),
-    })
+    totals.usage = totals.usage.plus(in_memory);
+    Ok(totals)
 }

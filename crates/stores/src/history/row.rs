@@ -2,23 +2,19 @@
 
 use std::sync::Arc;
 
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
 use samovar_core::history::MessageRow;
 use samovar_core::message::{Part, Usage};
 use samovar_core::{AgentPath, Damages, Message, MessageId, Millis, Role, Seq, SessionId, TurnId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sqlx::query::Query;
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Row, Sqlite, ValueRef};
 
 use super::checksum::{self, Columns};
 use super::failure::Failure;
 
 /// The characters of a preview, at most; `session_columns` has the same number.
 const MAX_PREVIEW_CHARS: usize = 200;
-
-/// A statement with its values.
-pub(super) type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// A count as SQL has it: what is above the greatest integer is that integer.
 pub(super) fn integer(count: u64) -> i64 {
@@ -30,24 +26,36 @@ pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| Failure::Odd(format!("not JSON: {error}")))
 }
 
-/// Binds the five columns of a cost; nulls for none.
-pub(super) fn bind_usage(statement: Statement<'_>, usage: Option<Usage>) -> Statement<'_> {
-    statement
-        .bind(usage.map(|usage| integer(usage.input)))
-        .bind(usage.map(|usage| integer(usage.output)))
-        .bind(usage.map(|usage| integer(usage.cache_read)))
-        .bind(usage.map(|usage| integer(usage.cache_write)))
-        .bind(usage.map(|usage| integer(usage.reasoning)))
+/// The five columns of a cost; nulls for none.
+pub(super) fn usage_columns(usage: Option<Usage>) -> [Option<i64>; 5] {
+    let count = |of: fn(Usage) -> u64| usage.map(|usage| integer(of(usage)));
+    [
+        count(|usage| usage.input),
+        count(|usage| usage.output),
+        count(|usage| usage.cache_read),
+        count(|usage| usage.cache_write),
+        count(|usage| usage.reasoning),
+    ]
+}
+
+/// The text of a column, where it lies.
+pub(super) fn text<'r>(row: &'r Row<'_>, column: &str) -> Result<&'r str, Failure> {
+    Ok(row.get_ref(column)?.as_str()?)
+}
+
+/// The same of a column that may be null.
+pub(super) fn maybe_text<'r>(row: &'r Row<'_>, column: &str) -> Result<Option<&'r str>, Failure> {
+    Ok(row.get_ref(column)?.as_str_or_null()?)
 }
 
 /// A count out of a column.
-pub(super) fn count(row: &SqliteRow, column: &str) -> Result<u64, Failure> {
-    let number: i64 = row.try_get(column)?;
+pub(super) fn count(row: &Row<'_>, column: &str) -> Result<u64, Failure> {
+    let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| Failure::Odd(format!("{column} is {number}")))
 }
 
 /// The cost of all of a session's model calls.
-pub(super) fn total_usage(row: &SqliteRow) -> Result<Usage, Failure> {
+pub(super) fn total_usage(row: &Row<'_>) -> Result<Usage, Failure> {
     let columns = [
         "total_tokens_input",
         "total_tokens_output",
@@ -59,7 +67,7 @@ pub(super) fn total_usage(row: &SqliteRow) -> Result<Usage, Failure> {
 }
 
 /// The cost of a message or a turn; `None` when all of its columns are null.
-pub(super) fn usage(row: &SqliteRow) -> Result<Option<Usage>, Failure> {
+pub(super) fn usage(row: &Row<'_>) -> Result<Option<Usage>, Failure> {
     let columns = [
         "tokens_input",
         "tokens_output",
@@ -68,14 +76,14 @@ pub(super) fn usage(row: &SqliteRow) -> Result<Option<Usage>, Failure> {
         "tokens_reasoning",
     ];
     for column in columns {
-        if !row.try_get_raw(column)?.is_null() {
+        if row.get_ref(column)? != ValueRef::Null {
             return usage_of(row, columns).map(Some);
         }
     }
     Ok(None)
 }
 
-fn usage_of(row: &SqliteRow, columns: [&str; 5]) -> Result<Usage, Failure> {
+fn usage_of(row: &Row<'_>, columns: [&str; 5]) -> Result<Usage, Failure> {
     let [input, output, cache_read, cache_write, reasoning] = columns;
     Ok(Usage {
         input: count(row, input)?,
@@ -131,64 +139,62 @@ pub(super) fn message_sum(content: u32, placed: u32, at: u32) -> u32 {
     content.wrapping_add(placed).wrapping_add(at)
 }
 
-fn sum_of_message(row: &SqliteRow, id: &str) -> Result<u32, Failure> {
+fn sum_of_message(row: &Row<'_>, id: &str) -> Result<u32, Failure> {
     let content = Content {
         id,
-        session: row.try_get("session_id")?,
-        depth: row.try_get("depth")?,
-        agent: row.try_get("agent")?,
-        role: row.try_get("role")?,
-        parts: row.try_get("parts")?,
-        parent: row.try_get("parent_message_id")?,
-        model: row.try_get("model")?,
-        finish_reason: row.try_get("finish_reason")?,
-        metadata: row.try_get("metadata")?,
-        created_at: row.try_get("created_at")?,
+        session: text(row, "session_id")?,
+        depth: row.get("depth")?,
+        agent: text(row, "agent")?,
+        role: text(row, "role")?,
+        parts: text(row, "parts")?,
+        parent: maybe_text(row, "parent_message_id")?,
+        model: maybe_text(row, "model")?,
+        finish_reason: maybe_text(row, "finish_reason")?,
+        metadata: maybe_text(row, "metadata")?,
+        created_at: row.get("created_at")?,
         usage: usage(row)?,
     };
-    let (turn, turn_seq): (Option<&str>, i64) = (row.try_get("turn_id")?, row.try_get("turn_seq")?);
-    let place: Option<i64> = row.try_get("turn_place")?;
+    let (turn, turn_seq): (_, i64) = (maybe_text(row, "turn_id")?, row.get("turn_seq")?);
+    let place: Option<i64> = row.get("turn_place")?;
     if turn.is_some() && place.unwrap_or(i64::MAX) != turn_seq {
         return Err(Failure::Odd("its turn stands elsewhere".to_owned()));
     }
     let placed = checksum::placed(turn, turn_seq);
-    let at = checksum::at(row.try_get("seq")?);
+    let at = checksum::at(row.get("seq")?);
     Ok(message_sum(content.checksum(), placed, at))
 }
 
 /// A message, verified.
-pub(super) fn message(row: &SqliteRow) -> Result<MessageRow, Failure> {
-    let id: String = row.try_get("id")?;
+pub(super) fn message(row: &Row<'_>) -> Result<MessageRow, Failure> {
+    let id: String = row.get("id")?;
     let read = || {
         checksum::verify(row, || sum_of_message(row, &id))?;
-        let session: &str = row.try_get("session_id")?;
-        let turn: Option<&str> = row.try_get("turn_id")?;
-        let agent: &str = row.try_get("agent")?;
+        let turn = maybe_text(row, "turn_id")?;
         Ok(MessageRow {
-            session: SessionId::new(session).map_err(odd)?,
+            session: SessionId::new(text(row, "session_id")?).map_err(odd)?,
             turn: turn.map(TurnId::new).transpose().map_err(odd)?,
-            agent: AgentPath::root(agent),
-            has_begun: row.try_get("has_begun")?,
-            place: Seq(row.try_get::<i64, _>("turn_seq")?.unsigned_abs()),
+            agent: AgentPath::root(text(row, "agent")?),
+            has_begun: row.get("has_begun")?,
+            place: Seq(row.get::<_, i64>("turn_seq")?.unsigned_abs()),
             message: Arc::new(whole_message(row, &id)?),
         })
     };
     read().map_err(|failure: Failure| failure.within(&format!("message {id}")))
 }
 
-fn whole_message(row: &SqliteRow, id: &str) -> Result<Message, Failure> {
-    let parent: Option<&str> = row.try_get("parent_message_id")?;
-    let metadata: Option<&str> = row.try_get("metadata")?;
+fn whole_message(row: &Row<'_>, id: &str) -> Result<Message, Failure> {
+    let parent = maybe_text(row, "parent_message_id")?;
+    let metadata = maybe_text(row, "metadata")?;
     let message = Message {
         id: MessageId::new(id).map_err(odd)?,
-        role: role(row.try_get("role")?)?,
-        parts: parse::<Vec<Part>>(row.try_get("parts")?)?,
+        role: role(text(row, "role")?)?,
+        parts: parse::<Vec<Part>>(text(row, "parts")?)?,
         parent: parent.map(MessageId::new).transpose().map_err(odd)?,
         usage: usage(row)?,
-        model: row.try_get("model")?,
-        finish_reason: row.try_get("finish_reason")?,
+        model: row.get("model")?,
+        finish_reason: row.get("finish_reason")?,
         metadata: metadata.map(parse).transpose()?.unwrap_or_default(),
-        created_at: Millis(row.try_get("created_at")?),
+        created_at: Millis(row.get("created_at")?),
     };
     Ok(message.compact())
 }
@@ -216,11 +222,11 @@ pub(super) fn odd(error: impl std::fmt::Display) -> Failure {
 }
 
 /// A message, unless it is damaged: that is reported.
-pub(super) fn sound(row: &SqliteRow, damages: &dyn Damages) -> Option<MessageRow> {
+pub(super) fn sound(row: &Row<'_>, damages: &dyn Damages) -> Option<MessageRow> {
     let read = message(row);
     read.map_err(|failure| {
-        let session = row.try_get("session_id").ok();
-        let session = session.and_then(|id: &str| SessionId::new(id).ok());
+        let session = text(row, "session_id").ok();
+        let session = session.and_then(|id| SessionId::new(id).ok());
         match session {
             Some(session) => damages.session(&session, &failure.to_string()),
             None => damages.history(&failure.to_string()),

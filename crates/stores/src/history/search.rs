@@ -8,17 +8,16 @@
 pub(super) mod asked;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
-use futures_util::{Stream, TryStreamExt};
+use rusqlite::{Connection, Row};
 use samovar_core::history::{Hit, Hits, MessageRow, SearchQuery};
 use samovar_core::{Damages, Millis, Role, terms};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection, SqlitePool};
 
 use self::asked::{Asked, Fit, Looseness, Worth};
 use super::failure::Failure;
 use super::reader::{NEWEST, NOT_INDEXED, SEARCHED, is_edit_fork};
-use super::row;
+use super::{row, sql};
 
 /// Candidates that are read for each way of looking, the newest ones.
 const MAX_CANDIDATES: u32 = 200;
@@ -32,29 +31,26 @@ const IS_INDEXED: &str = "SELECT NOT EXISTS (SELECT 1 FROM message_rows \
      WHERE key < (SELECT below FROM search_range))";
 
 /// Searches all messages, as of one moment. A damaged one is reported and left out.
-pub(super) async fn search(
-    readers: &SqlitePool,
+pub(super) fn search(
+    moment: &Connection,
     query: &SearchQuery,
     damages: &dyn Damages,
 ) -> Result<Hits, Failure> {
-    let mut moment = readers.begin().await?;
-    let is_indexed = sqlx::query_scalar(IS_INDEXED).fetch_one(&mut *moment);
-    let is_indexed = is_indexed.await?;
+    let is_indexed = sql::value(moment, IS_INDEXED, [])?;
     let asked = Asked::read(&query.text);
     let mut found = Found::default();
     let mut items = Vec::new();
     for looseness in Looseness::ALL {
         if let Some(expression) = asked.expression(looseness) {
             let fits = |text: &str| asked.fit(text, looseness);
-            found.look(&mut moment, &expression, fits, damages).await?;
-            found.drop_edit_forks(&mut moment, query).await?;
+            found.look(moment, &expression, fits, damages)?;
+            found.drop_edit_forks(moment, query)?;
         }
         items = found.page(query);
         if items.len() >= query.limit as usize {
             break;
         }
     }
-    moment.rollback().await?;
     Ok(Hits { items, is_indexed })
 }
 
@@ -69,85 +65,77 @@ struct Found {
 }
 
 impl Found {
-    async fn look(
+    fn look(
         &mut self,
-        moment: &mut SqliteConnection,
+        moment: &Connection,
         expression: &str,
         fits: impl Fn(&str) -> Option<Fit>,
         damages: &dyn Damages,
     ) -> Result<(), Failure> {
         let mut ranked = Vec::new();
-        let newest = sqlx::query(NOT_INDEXED).fetch(&mut *moment);
-        let all = usize::MAX;
-        self.rank(newest, &fits, damages, &mut ranked, all).await?;
-        let candidates = match expression {
-            "" => sqlx::query(NEWEST).bind(MAX_NEWEST),
-            _ => sqlx::query(SEARCHED).bind(MAX_CANDIDATES).bind(expression),
+        sql::each(moment, NOT_INDEXED, [], |row| {
+            ranked.extend(self.rank(row, &fits, damages, &mut 0)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut bytes = 0;
+        let take = |row: &Row<'_>| {
+            ranked.extend(self.rank(row, &fits, damages, &mut bytes)?);
+            Ok(sql::until(bytes >= MAX_READ_BYTES))
         };
-        let candidates = candidates.fetch(moment);
-        self.rank(candidates, &fits, damages, &mut ranked, MAX_READ_BYTES)
-            .await?;
+        match expression {
+            "" => sql::each(moment, NEWEST, [MAX_NEWEST], take)?,
+            _ => sql::each(moment, SEARCHED, (MAX_CANDIDATES, expression), take)?,
+        }
         // Stable: of those of one moment, the one that was put last is first.
         ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
         self.hits.extend(ranked.into_iter().map(|(_, hit)| hit));
         Ok(())
     }
 
-    /// Reads candidates, the newest first, and keeps those that fit.
-    async fn rank(
+    /// Reads a candidate, and answers it as a hit if it fits; `bytes` counts the text that was read.
+    fn rank(
         &mut self,
-        mut candidates: impl Stream<Item = sqlx::Result<SqliteRow>> + Unpin,
+        row: &Row<'_>,
         fits: impl Fn(&str) -> Option<Fit>,
         damages: &dyn Damages,
-        ranked: &mut Vec<(Rank, Hit)>,
-        max_bytes: usize,
-    ) -> Result<(), Failure> {
-        let mut bytes = 0;
-        while let Some(row) = candidates.try_next().await? {
-            let key = row.try_get("key")?;
-            if self.keys.contains(&key) {
-                continue;
-            }
-            let Some(MessageRow {
-                session, message, ..
-            }) = row::sound(&row, damages)
-            else {
-                continue;
-            };
-            let text = message.text();
-            let text = terms::indexed(&text);
-            bytes += text.len();
-            // The index may have what a flipped bit made of it.
-            if let Some(Fit { worth, around }) = fits(text) {
-                self.keys.insert(key);
-                let is_said = message.role != Role::Tool;
-                let at = message.created_at;
-                let hit = Hit {
-                    session,
-                    message: message.id.clone(),
-                    role: message.role,
-                    text: around,
-                    at,
-                };
-                ranked.push(((worth, is_said, at), hit));
-            }
-            if bytes >= max_bytes {
-                break;
-            }
+        bytes: &mut usize,
+    ) -> Result<Option<(Rank, Hit)>, Failure> {
+        let key = row.get("key")?;
+        if self.keys.contains(&key) {
+            return Ok(None);
         }
-        Ok(())
+        let Some(MessageRow {
+            session, message, ..
+        }) = row::sound(row, damages)
+        else {
+            return Ok(None);
+        };
+        let text = message.text();
+        let text = terms::indexed(&text);
+        *bytes += text.len();
+        // The index may have what a flipped bit made of it.
+        let Some(Fit { worth, around }) = fits(text) else {
+            return Ok(None);
+        };
+        self.keys.insert(key);
+        let is_said = message.role != Role::Tool;
+        let at = message.created_at;
+        let hit = Hit {
+            session,
+            message: message.id.clone(),
+            role: message.role,
+            text: around,
+            at,
+        };
+        Ok(Some(((worth, is_said, at), hit)))
     }
 
     /// Drops the hits in forks that edits made, unless these are wanted.
-    async fn drop_edit_forks(
-        &mut self,
-        moment: &mut SqliteConnection,
-        query: &SearchQuery,
-    ) -> Result<(), Failure> {
+    fn drop_edit_forks(&mut self, moment: &Connection, query: &SearchQuery) -> Result<(), Failure> {
         let mut known = HashMap::new();
         for hit in self.hits.iter().filter(|_| !query.edit_forks) {
             if !known.contains_key(&hit.session) {
-                let is_one = is_edit_fork(moment, &hit.session).await?;
+                let is_one = is_edit_fork(moment, &hit.session)?;
                 known.insert(hit.session.clone(), is_one);
             }
         }

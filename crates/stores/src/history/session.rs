@@ -1,15 +1,15 @@
 //! A session's row, whole: read and verified first, written last.
 
+use rusqlite::{Connection, Row, params};
 use samovar_core::history::{Change, Opened, SessionRow};
 use samovar_core::message::Usage;
 use samovar_core::{Approval, Beginner, ContextLimit, Millis, Seq, SessionId, SystemPrompt, Title};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use super::checksum::{self, Columns};
 use super::failure::Failure;
 use super::ledger::folded;
-use super::row::{self, bind_usage, integer, json, odd, parse};
+use super::row::{self, integer, json, odd, parse, usage_columns};
+use super::sql;
 
 /// The columns of a session.
 macro_rules! session_columns {
@@ -77,38 +77,38 @@ pub(super) struct Session {
 
 impl Session {
     /// Reads a row and verifies it. The failure names the session.
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, Failure> {
-        let id: String = row.try_get("id")?;
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, Failure> {
+        let id: String = row.get("id")?;
         let read = Self::read_as(row, id.clone());
         read.map_err(|failure| failure.within(&format!("session {id}")))
     }
 
-    fn read_as(row: &SqliteRow, id: String) -> Result<Self, Failure> {
-        let text = row.try_get("preview")?;
-        let turn_seq: Option<i64> = row.try_get("preview_seq")?;
+    fn read_as(row: &Row<'_>, id: String) -> Result<Self, Failure> {
+        let text = row.get("preview")?;
+        let turn_seq: Option<i64> = row.get("preview_seq")?;
         let preview = turn_seq.map(|turn_seq| Preview { text, turn_seq });
         let session = Self {
             id,
-            key: row.try_get("key")?,
-            model: row.try_get("model")?,
-            route: row.try_get("route")?,
-            title: row.try_get("title")?,
-            agent: row.try_get("agent")?,
-            system_prompt: row.try_get("system_prompt")?,
-            approval: row.try_get("approval")?,
-            begun_by: row.try_get("begun_by")?,
-            tainted: row.try_get("tainted")?,
-            metadata: row.try_get("metadata")?,
-            created_at: Millis(row.try_get("created_at")?),
-            updated_at: Millis(row.try_get("updated_at")?),
+            key: row.get("key")?,
+            model: row.get("model")?,
+            route: row.get("route")?,
+            title: row.get("title")?,
+            agent: row.get("agent")?,
+            system_prompt: row.get("system_prompt")?,
+            approval: row.get("approval")?,
+            begun_by: row.get("begun_by")?,
+            tainted: row.get("tainted")?,
+            metadata: row.get("metadata")?,
+            created_at: Millis(row.get("created_at")?),
+            updated_at: Millis(row.get("updated_at")?),
             message_count: row::count(row, "message_count")?,
             usage: row::total_usage(row)?,
-            context: row.try_get("context")?,
+            context: row.get("context")?,
             projected: Seq(row::count(row, "projected")?),
-            found_by: row.try_get("found_by")?,
+            found_by: row.get("found_by")?,
             preview,
         };
-        let counts: Option<i64> = row.try_get("counts_check")?;
+        let counts: Option<i64> = row.get("counts_check")?;
         checksum::verify(row, || Ok(session.checksum()))?;
         if counts != Some(session.counts()) {
             return Err(checksum::wrong());
@@ -200,32 +200,40 @@ impl Session {
     }
 
     /// Writes all of it into its row.
-    pub(super) async fn save(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+    pub(super) fn save(self, connection: &Connection) -> Result<(), Failure> {
         let (counts, checksum) = (self.counts(), self.checksum());
         let (text, turn_seq) = match self.preview {
             Some(preview) => (preview.text, Some(preview.turn_seq)),
             None => (None, None),
         };
-        let save = sqlx::query(SAVE_SESSION)
-            .bind(self.key)
-            .bind(self.model)
-            .bind(self.route)
-            .bind(self.title)
-            .bind(self.agent)
-            .bind(self.metadata)
-            .bind(self.updated_at.0)
-            .bind(integer(self.message_count))
-            .bind(self.context)
-            .bind(integer(self.projected.0))
-            .bind(self.found_by)
-            .bind(text)
-            .bind(turn_seq)
-            .bind(counts)
-            .bind(i64::from(checksum));
-        let save = bind_usage(save, Some(self.usage));
-        let save = save.bind(self.system_prompt).bind(self.approval);
-        let save = save.bind(self.tainted).bind(self.begun_by);
-        save.execute(connection).await?;
+        let [input, output, cache_read, cache_write, reasoning] = usage_columns(Some(self.usage));
+        let values = params![
+            self.key,
+            self.model,
+            self.route,
+            self.title,
+            self.agent,
+            self.metadata,
+            self.updated_at.0,
+            integer(self.message_count),
+            self.context,
+            integer(self.projected.0),
+            self.found_by,
+            text,
+            turn_seq,
+            counts,
+            checksum,
+            input,
+            output,
+            cache_read,
+            cache_write,
+            reasoning,
+            self.system_prompt,
+            self.approval,
+            self.tainted,
+            self.begun_by,
+        ];
+        sql::execute(connection, SAVE_SESSION, values)?;
         Ok(())
     }
 

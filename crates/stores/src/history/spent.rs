@@ -1,14 +1,16 @@
 //! What sessions in memory have used: one row, whose check is the sum of its columns. So SQL adds to
 //! both alike, and a row that a bad disk changed stays wrong.
 
+use rusqlite::{Connection, Row};
 use samovar_core::Usage;
-use sqlx::{Row, SqliteConnection, SqliteExecutor};
 
 use super::checksum;
 use super::failure::Failure;
-use super::row::{self, Statement, bind_usage, integer};
+use super::row::{self, integer, usage_columns};
+use super::sql;
 
-const SPEND: &str = "INSERT INTO spent_in_memory \
+/// Adds to it.
+pub(super) const SPEND: &str = "INSERT INTO spent_in_memory \
      (rowid, total_tokens_input, total_tokens_output, total_tokens_cache_read, \
       total_tokens_cache_write, total_tokens_reasoning, checksum) \
      VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6) \
@@ -24,31 +26,29 @@ const SPENT: &str = "SELECT total_tokens_input, total_tokens_output, \
      total_tokens_cache_read, total_tokens_cache_write, total_tokens_reasoning, checksum \
      FROM spent_in_memory";
 
-/// Adds to it.
-pub(super) fn add(usage: Usage) -> Statement<'static> {
-    bind_usage(sqlx::query(SPEND), Some(usage)).bind(sum(usage))
+/// What is added.
+pub(super) fn values(usage: Usage) -> [Option<i64>; 6] {
+    let [input, output, cache_read, cache_write, reasoning] = usage_columns(Some(usage));
+    let sum = Some(sum(usage));
+    [input, output, cache_read, cache_write, reasoning, sum]
 }
 
 /// What was used until now.
 ///
 /// # Errors
 /// [`Failure::Odd`] when the row does not say what was written.
-pub(super) async fn read(reader: impl SqliteExecutor<'_>) -> Result<Usage, Failure> {
-    let Some(row) = sqlx::query(SPENT).fetch_optional(reader).await? else {
-        return Ok(Usage::default());
-    };
-    let usage = row::total_usage(&row)?;
-    let kept: i64 = row.try_get("checksum")?;
-    if kept == sum(usage) {
-        Ok(usage)
-    } else {
-        Err(checksum::wrong())
+pub(super) fn read(connection: &Connection) -> Result<Usage, Failure> {
+    let read = |row: &Row<'_>| Ok((row::total_usage(row)?, row.get::<_, i64>("checksum")?));
+    match sql::first(connection, SPENT, [], read)? {
+        None => Ok(Usage::default()),
+        Some((usage, kept)) if kept == sum(usage) => Ok(usage),
+        Some(_) => Err(checksum::wrong()),
     }
 }
 
 /// The damage of the row, if there is any.
-pub(super) async fn verify(connection: &mut SqliteConnection) -> Result<Option<String>, Failure> {
-    match read(connection).await {
+pub(super) fn verify(connection: &Connection) -> Result<Option<String>, Failure> {
+    match read(connection) {
         Err(Failure::Odd(why)) => Ok(Some(format!("spent_in_memory: {why}"))),
         read => read.map(|_| None),
     }

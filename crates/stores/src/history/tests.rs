@@ -1,6 +1,5 @@
 use samovar_core::history::{Change, Opened};
 use samovar_core::{Message, Millis, Part, Role, Seq};
-use sqlx::Row;
 use tempfile::TempDir;
 
 use super::*;
@@ -43,11 +42,13 @@ fn said(session: &str) -> Vec<Projection> {
 
 /// How the database goes about a statement.
 async fn plan(history: &SqliteHistory, sql: &'static str) -> String {
-    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
-    let steps = sqlx::query(explain).fetch_all(&history.readers).await;
-    let steps = steps.unwrap();
-    let steps = steps.iter().map(|step| step.get::<String, _>("detail"));
-    steps.collect::<Vec<_>>().join("\n")
+    let explain = format!("EXPLAIN QUERY PLAN {sql}");
+    let steps = history.readers.with(move |connection| {
+        let mut statement = connection.prepare(&explain)?;
+        let steps = statement.raw_query().mapped(|row| row.get(3));
+        Ok(steps.collect::<Result<Vec<String>, _>>()?)
+    });
+    steps.await.unwrap().join("\n")
 }
 
 // proves PF-3
@@ -151,9 +152,9 @@ async fn a_disk_that_is_full_or_read_only_keeps_nothing_of_the_batch_until_that_
         let (_folder, history) = history().await;
         history.project(said("a")).await.unwrap();
         {
-            let mut writer = history.writer.lock().await;
-            let connection = writer.connection.as_mut().unwrap();
-            sqlx::raw_sql(limit).execute(connection).await.unwrap();
+            let writer = history.writer.lock().await;
+            let connection = writer.connection.as_ref().unwrap();
+            connection.execute_batch(limit).unwrap();
         }
 
         let both = [said("b"), said("c")].concat();
@@ -193,9 +194,8 @@ async fn after_a_failed_fsync_nothing_is_written_any_more() {
     history.project(said("a")).await.unwrap();
     {
         let mut writer = history.writer.lock().await;
-        let connection = writer.take().await.unwrap();
-        let lost = Err(failure::tests::Coded::failure(FSYNC_FAILED));
-        writer.give_back(connection, lost).await.unwrap_err();
+        let lost = writer.work(|_, _| Err::<(), _>(failure::tests::coded(FSYNC_FAILED)));
+        lost.unwrap_err();
     }
 
     let again = history.project(said("b")).await;

@@ -1,12 +1,12 @@
 //! Turns for readers: the turn that called each, and the tokens that it has used.
 
+use rusqlite::{Connection, Row, params};
 use samovar_core::history::{TurnQuery, TurnRow};
 use samovar_core::{AgentPath, CallId, Millis, SessionId, Usage};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqlitePool};
 
 use super::failure::Failure;
 use super::row::{self, odd, parse};
+use super::sql;
 use super::turns::{Turn, turn_columns};
 
 /// The parent is the turn of the message that the turn's first one names. The tokens of a turn that
@@ -46,28 +46,28 @@ pub(super) const TURNS_HERE: &str = select_turns!(
 );
 
 /// The last turns, oldest first.
-pub(super) async fn turns(
-    readers: &SqlitePool,
-    query: &TurnQuery,
-) -> Result<Vec<TurnRow>, Failure> {
+pub(super) fn turns(connection: &Connection, query: &TurnQuery) -> Result<Vec<TurnRow>, Failure> {
     let select = match &query.session {
         _ if query.among.is_empty() => TURNS,
         Some(_) => TURNS_HERE,
         None => TURNS_AMONG,
     };
-    let turns = sqlx::query(select)
-        .bind(query.session.as_ref().map(SessionId::as_str))
-        .bind(row::json(&query.among)?)
-        .bind(query.limit)
-        .bind(query.unfinished);
-    let newest_first = turns.fetch_all(readers).await?;
-    newest_first.iter().rev().map(shown).collect()
+    let session = query.session.as_ref().map(SessionId::as_str);
+    let values = params![
+        session,
+        row::json(&query.among)?,
+        query.limit,
+        query.unfinished
+    ];
+    let mut turns = sql::all(connection, select, values, shown)?;
+    turns.reverse();
+    Ok(turns)
 }
 
-fn shown(row: &SqliteRow) -> Result<TurnRow, Failure> {
+fn shown(row: &Row<'_>) -> Result<TurnRow, Failure> {
     let turn = Turn::read(row)?;
-    let parent: Option<String> = row.try_get("parent")?;
-    let (input, output) = parse(&row.try_get::<String, _>("so_far")?)?;
+    let parent = row::maybe_text(row, "parent")?;
+    let (input, output) = parse(row::text(row, "so_far")?)?;
     let so_far = Usage {
         input,
         output,
@@ -76,9 +76,9 @@ fn shown(row: &SqliteRow) -> Result<TurnRow, Failure> {
     let (budget, bill, iterations) = turn.costs()?;
     Ok(TurnRow {
         turn: row::turn_id(&turn.id)?,
-        session: SessionId::new(row.try_get("session_id")?).map_err(odd)?,
+        session: SessionId::new(row::text(row, "session_id")?).map_err(odd)?,
         agent: AgentPath::read(&turn.agent),
-        parent: parent.as_deref().map(row::turn_id).transpose()?,
+        parent: parent.map(row::turn_id).transpose()?,
         parent_call: turn
             .parent_call
             .as_deref()

@@ -7,14 +7,14 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use rusqlite::{Connection, Row, params};
 use samovar_core::event::Fault;
 use samovar_core::{AgentPath, Bill, Budget, CallId, FinishReason, Millis, Seq, TurnId, Usage};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use super::checksum::{self, Columns};
 use super::failure::Failure;
-use super::row::{self, bind_usage, integer, json};
+use super::row::{self, integer, json, usage_columns};
+use super::sql;
 
 /// The place in the order of what waits.
 pub(super) const WAITING: i64 = i64::MAX;
@@ -160,9 +160,9 @@ impl Turns {
     }
 
     /// Finds a turn. One that has no row yet is made for `agent`; without an agent it is `None`.
-    pub(super) async fn find(
+    pub(super) fn find(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         id: &TurnId,
         agent: Option<&AgentPath>,
     ) -> Result<Option<&mut Turn>, Failure> {
@@ -170,50 +170,44 @@ impl Turns {
             Entry::Occupied(known) => return Ok(Some(known.into_mut())),
             Entry::Vacant(unknown) => unknown,
         };
-        let find = match agent {
-            Some(_) => sqlx::query(MAKE_TURN),
-            None => sqlx::query(FIND_TURN),
+        let (key, name) = (self.session_key, id.as_str());
+        let turn = match agent {
+            Some(agent) => {
+                let values = params![key, name, agent.to_string()];
+                sql::first(connection, MAKE_TURN, values, Turn::made_or_found)?
+            }
+            None => sql::first(connection, FIND_TURN, (key, name), Turn::read)?,
         };
-        let mut find = find.bind(self.session_key).bind(id.as_str());
-        if let Some(agent) = agent {
-            find = find.bind(agent.to_string());
-        }
-        let row = find.fetch_optional(connection).await?;
-        let read = agent.map_or(Turn::read as fn(&_) -> _, |_| Turn::made_or_found);
-        let turn = row.as_ref().map(read).transpose()?;
         Ok(turn.map(|turn| unknown.insert(turn)))
     }
 
     /// Turns go with their messages; answers how many messages went.
-    pub(super) async fn forget(
+    pub(super) fn forget(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         turns: &[TurnId],
     ) -> Result<u64, Failure> {
         let mut gone = 0;
         for id in turns {
             let known = self.known.remove(id);
-            let forget = sqlx::query(FORGET_TURN)
-                .bind(self.session_key)
-                .bind(id.as_str());
-            let Some(row) = forget.fetch_optional(&mut *connection).await? else {
+            let values = (self.session_key, id.as_str());
+            let read = |row: &Row<'_>| Ok((row.get("key")?, row.get("turn_seq")?));
+            let forgotten = sql::first(connection, FORGET_TURN, values, read)?;
+            let Some::<(i64, Option<i64>)>((key, place)) = forgotten else {
                 continue;
             };
             // The row lacks a place that was given since it was read.
-            let place = known.map_or_else(|| row.try_get("turn_seq"), |turn| Ok(turn.place))?;
-            let messages = sqlx::query(FORGET_MESSAGES)
-                .bind(self.session_key)
-                .bind(place.unwrap_or(WAITING))
-                .bind(row.try_get::<i64, _>("key")?);
-            gone += messages.execute(&mut *connection).await?.rows_affected();
+            let place = known.map_or(place, |turn| turn.place);
+            let values = (self.session_key, place.unwrap_or(WAITING), key);
+            gone += sql::execute(connection, FORGET_MESSAGES, values)? as u64;
         }
         Ok(gone)
     }
 
     /// Writes those that were changed.
-    pub(super) async fn save(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+    pub(super) fn save(self, connection: &Connection) -> Result<(), Failure> {
         for turn in self.known.into_values().filter(|turn| turn.is_changed) {
-            turn.save(&mut *connection).await?;
+            turn.save(connection)?;
         }
         Ok(())
     }
@@ -221,40 +215,40 @@ impl Turns {
 
 impl Turn {
     /// Reads a row and verifies it. The failure names the turn.
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, Failure> {
-        let id: String = row.try_get("id")?;
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, Failure> {
+        let id: String = row.get("id")?;
         let read = Self::read_as(row, id.clone(), false);
         read.map_err(|failure| failure.within(&format!("turn {id}")))
     }
 
     /// A row that was just made has no place and no checksum until it is saved.
-    fn made_or_found(row: &SqliteRow) -> Result<Self, Failure> {
-        let has = |column| Ok::<_, Failure>(row.try_get::<Option<i64>, _>(column)?.is_some());
+    fn made_or_found(row: &Row<'_>) -> Result<Self, Failure> {
+        let has = |column| Ok::<_, Failure>(row.get::<_, Option<i64>>(column)?.is_some());
         if has("checksum")? || has("turn_seq")? {
             Self::read(row)
         } else {
-            Self::read_as(row, row.try_get("id")?, true)
+            Self::read_as(row, row.get("id")?, true)
         }
     }
 
-    fn read_as(row: &SqliteRow, id: String, is_made: bool) -> Result<Self, Failure> {
+    fn read_as(row: &Row<'_>, id: String, is_made: bool) -> Result<Self, Failure> {
         let turn = Self {
-            key: row.try_get("key")?,
-            session_key: row.try_get("session_key")?,
+            key: row.get("key")?,
+            session_key: row.get("session_key")?,
             id,
-            agent: row.try_get("agent")?,
-            parent_call: row.try_get("parent_call")?,
-            place: row.try_get("turn_seq")?,
-            finish_reason: row.try_get("finish_reason")?,
+            agent: row.get("agent")?,
+            parent_call: row.get("parent_call")?,
+            place: row.get("turn_seq")?,
+            finish_reason: row.get("finish_reason")?,
             usage: row::usage(row)?,
-            started_at: row.try_get("started_at")?,
-            finished_at: row.try_get("finished_at")?,
+            started_at: row.get("started_at")?,
+            finished_at: row.get("finished_at")?,
             costs: Costs {
-                iterations: row.try_get("iterations")?,
-                budget: row.try_get("budget")?,
-                bill: row.try_get("bill")?,
+                iterations: row.get("iterations")?,
+                budget: row.get("budget")?,
+                bill: row.get("bill")?,
             },
-            fault: row.try_get("fault")?,
+            fault: row.get("fault")?,
             is_changed: is_made,
         };
         if !is_made {
@@ -335,50 +329,37 @@ impl Turn {
 
     /// Gives it and its messages the place of its beginning in the order, which is its caller's if that
     /// waits for it, unless it has one.
-    pub(super) async fn place_beginning(
+    pub(super) fn place_beginning(
         &mut self,
-        connection: &mut SqliteConnection,
+        connection: &Connection,
         seq: Seq,
         is_background: bool,
     ) -> Result<(), Failure> {
         let is_waited_for = self.parent_call.is_some() && !is_background;
         if self.place.is_some() || !is_waited_for {
-            return self.place(connection, seq).await;
+            return self.place(connection, seq);
         }
-        let caller = sqlx::query(PLACE_OF_CALLER);
-        let caller = caller.bind(self.session_key).bind(self.key);
-        let caller = caller.fetch_optional(&mut *connection).await?;
-        let caller = caller.map(|row| row.try_get("turn_seq")).transpose()?;
+        let values = (self.session_key, self.key);
+        let caller = sql::first(connection, PLACE_OF_CALLER, values, |row| {
+            Ok(row.get::<_, i64>("turn_seq")?)
+        })?;
         let known = caller.filter(|place| *place != WAITING);
         self.place_at(connection, known.unwrap_or(integer(seq.0)))
-            .await
     }
 
     /// Gives it and its messages a place in the order, unless it has one.
-    pub(super) async fn place(
-        &mut self,
-        connection: &mut SqliteConnection,
-        seq: Seq,
-    ) -> Result<(), Failure> {
+    pub(super) fn place(&mut self, connection: &Connection, seq: Seq) -> Result<(), Failure> {
         if self.place.is_some() {
             return Ok(());
         }
-        self.place_at(connection, integer(seq.0)).await
+        self.place_at(connection, integer(seq.0))
     }
 
-    async fn place_at(
-        &mut self,
-        connection: &mut SqliteConnection,
-        new: i64,
-    ) -> Result<(), Failure> {
+    fn place_at(&mut self, connection: &Connection, new: i64) -> Result<(), Failure> {
         let placed = |turn_seq| checksum::placed(Some(&self.id), turn_seq);
-        let place = sqlx::query(PLACE_TURN)
-            .bind(self.session_key)
-            .bind(self.key)
-            .bind(new)
-            .bind(WAITING)
-            .bind(checksum::difference(placed(WAITING), placed(new)));
-        place.execute(connection).await?;
+        let difference = checksum::difference(placed(WAITING), placed(new));
+        let values = (self.session_key, self.key, new, WAITING, difference);
+        sql::execute(connection, PLACE_TURN, values)?;
         self.place = Some(new);
         self.is_changed = true;
         Ok(())
@@ -405,24 +386,29 @@ impl Turn {
         }
     }
 
-    async fn save(self, connection: &mut SqliteConnection) -> Result<(), Failure> {
+    fn save(self, connection: &Connection) -> Result<(), Failure> {
         let checksum = self.checksum();
-        let save = sqlx::query(SAVE_TURN)
-            .bind(self.key)
-            .bind(self.agent)
-            .bind(self.parent_call)
-            .bind(self.place)
-            .bind(self.finish_reason)
-            .bind(self.started_at)
-            .bind(self.finished_at)
-            .bind(i64::from(checksum));
-        bind_usage(save, self.usage)
-            .bind(self.costs.iterations)
-            .bind(self.costs.budget)
-            .bind(self.costs.bill)
-            .bind(self.fault)
-            .execute(connection)
-            .await?;
+        let [input, output, cache_read, cache_write, reasoning] = usage_columns(self.usage);
+        let values = params![
+            self.key,
+            self.agent,
+            self.parent_call,
+            self.place,
+            self.finish_reason,
+            self.started_at,
+            self.finished_at,
+            checksum,
+            input,
+            output,
+            cache_read,
+            cache_write,
+            reasoning,
+            self.costs.iterations,
+            self.costs.budget,
+            self.costs.bill,
+            self.fault,
+        ];
+        sql::execute(connection, SAVE_TURN, values)?;
         Ok(())
     }
 }

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use rusqlite::{Connection, Row};
 use samovar_core::Broken;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
 
 use super::failure::Failure;
-use super::{SqliteHistory, file};
+use super::readers::blocking;
+use super::{SqliteHistory, file, sql};
 use crate::data_dir::create;
 use crate::generation::{Found, Generation, Stamp};
 
@@ -50,33 +50,26 @@ impl SqliteHistory {
         if let Some(missing) = Found::missing(path)? {
             return Ok(missing);
         }
-        let read = async {
-            let mut connection = file::looking(path)?.connect().await?;
-            let found = Self::read_stamp(&mut connection).await;
-            connection.close().await?;
-            found
-        };
+        let path = path.to_owned();
+        let read = blocking(move || Self::read_stamp(&file::looking(&path)?));
         match read.await.map_err(Broken::from) {
             Err(Broken::Damaged(why)) => Ok(Found::Damaged(why)),
             found => found,
         }
     }
 
-    async fn read_stamp(connection: &mut SqliteConnection) -> Result<Found, Failure> {
-        file::check_format(connection).await?;
+    fn read_stamp(connection: &Connection) -> Result<Found, Failure> {
+        file::check_format(connection)?;
         let has_tables = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'generation')";
-        if !sqlx::query_scalar(has_tables)
-            .fetch_one(&mut *connection)
-            .await?
-        {
+        if !sql::value(connection, has_tables, [])? {
             let (stamp, has_content) = (Stamp::Lacking, false);
             return Ok(Found::There { stamp, has_content });
         }
-        let stamp = sqlx::query("SELECT id, checksum FROM generation");
-        let stamp = stamp.fetch_optional(&mut *connection).await?;
-        let stamp = stamp.as_ref().map_or(Ok(Stamp::Lacking), stamped)?;
-        let any = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM sessions)");
-        let has_content = any.fetch_one(connection).await?;
+        let stamp = "SELECT id, checksum FROM generation";
+        let stamp = sql::first(connection, stamp, [], stamped)?;
+        let stamp = stamp.unwrap_or(Stamp::Lacking);
+        let any = "SELECT EXISTS (SELECT 1 FROM sessions)";
+        let has_content = sql::value(connection, any, [])?;
         Ok(Found::There { stamp, has_content })
     }
 
@@ -85,7 +78,8 @@ impl SqliteHistory {
     /// # Errors
     /// [`Broken`].
     pub(crate) async fn stamp(&self, generation: &Generation) -> Result<(), Broken> {
-        self.writer.lock().await.stamp(generation).await
+        let generation = generation.clone();
+        self.write(move |writer| writer.stamp(&generation)).await
     }
 
     /// Reads the whole file and whether its pages fit together.
@@ -98,17 +92,12 @@ impl SqliteHistory {
             Ok(meta) if meta.len() == 0 => return Ok(()),
             Ok(_) | Err(_) => {}
         }
-        let options = file::Options::new(path)?.writer();
-        let mut connection = options.connect().await.map_err(Failure::from)?;
-        let check = sqlx::query("PRAGMA quick_check(1)")
-            .fetch_one(&mut connection)
-            .await;
-        if let Err(error) = connection.close().await {
-            tracing::debug!(%error, "the history's connection did not close well");
-        }
-        let found: String = check
-            .and_then(|row| row.try_get(0))
-            .map_err(Failure::from)?;
+        let path = file::make(path)?;
+        let check = blocking(move || {
+            let connection = file::writer(&path)?;
+            sql::value::<String>(&connection, "PRAGMA quick_check(1)", [])
+        });
+        let found = check.await?;
         match found.as_str() {
             "ok" => Ok(()),
             why => Err(Broken::Damaged(format!("history: {why}"))),
@@ -127,17 +116,16 @@ impl SqliteHistory {
             let why = format!("history: {} is no text", path.display());
             Broken::Io(why)
         })?;
-        let quoted = shown.replace('\'', "''");
-        let copy = AssertSqlSafe(format!("VACUUM INTO '{quoted}'"));
-        let copied = sqlx::raw_sql(copy).execute(&self.readers).await;
-        copied.map_err(Failure::from)?;
+        let to = shown.to_owned();
+        let copy = move |connection: &Connection| sql::execute(connection, "VACUUM INTO ?1", [to]);
+        self.readers.with(copy).await?;
         file.sync_all().map_err(broken)
     }
 }
 
 /// The generation of a row.
-fn stamped(row: &SqliteRow) -> Result<Stamp, Failure> {
-    let (id, checksum): (String, i64) = (row.try_get("id")?, row.try_get("checksum")?);
+fn stamped(row: &Row<'_>) -> Result<Stamp, Failure> {
+    let (id, checksum): (String, i64) = (row.get("id")?, row.get("checksum")?);
     let is_whole = i64::from(crc32fast::hash(id.as_bytes())) == checksum;
     Ok(Stamp::read(is_whole.then_some(Generation(id))))
 }

@@ -10,17 +10,16 @@
 //! The writer folds the WAL into the database itself after [`CHANGES_IN_WAL`] changes, and once
 //! more on closing.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rusqlite::{Connection, Params, params};
 use samovar_core::history::Projection;
 use samovar_core::{Broken, RowChange, SessionId, Usage};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::failure::Failure;
-use super::row::Statement;
-use super::{agents, audit_head, blobs, file, index, ledger, spent};
+use super::{agents, audit_head, blobs, file, index, ledger, spent, sql};
 use crate::audit::Heads;
 use crate::disk::Disk;
 use crate::generation::Generation;
@@ -31,14 +30,14 @@ const CHANGES_IN_WAL: usize = 1000;
 /// There is one generation, so its row is always the first.
 const STAMP: &str = "INSERT OR REPLACE INTO generation (rowid, id, checksum) VALUES (1, ?1, ?2)";
 
-/// The connection that writes.
+/// The connection that writes. It blocks.
 pub(super) struct Writer {
-    options: SqliteConnectOptions,
+    path: PathBuf,
     disk: Disk,
     /// Stored with what the audit has recorded of it.
     heads: Heads,
     /// None after a failure, until the next write.
-    pub(super) connection: Option<SqliteConnection>,
+    pub(super) connection: Option<Connection>,
     unfolded: usize,
     unsynced: bool,
     /// How often the index of the search was replaced.
@@ -51,19 +50,14 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Opens the file, with its tables up to date.
-    pub(super) async fn open(
-        options: SqliteConnectOptions,
-        disk: Disk,
-        heads: Heads,
-    ) -> Result<Self, Broken> {
-        let mut connection = file::migrate(&options).await?;
-        let indexed = sqlx::raw_sql(blobs::INDEX).execute(&mut connection).await;
-        indexed.map_err(Failure::from)?;
-        if let Some(stored) = audit_head::find(&mut connection).await? {
+    pub(super) fn open(path: PathBuf, disk: Disk, heads: Heads) -> Result<Self, Broken> {
+        let connection = file::migrate(&path)?;
+        sql::execute(&connection, blobs::INDEX, [])?;
+        if let Some(stored) = audit_head::find(&connection)? {
             heads.begin(stored);
         }
         Ok(Self {
-            options,
+            path,
             disk,
             heads,
             connection: Some(connection),
@@ -77,185 +71,168 @@ impl Writer {
     }
 
     /// Writes projections in one transaction, not synced.
-    pub(super) async fn project(&mut self, projections: &[Projection]) -> Result<(), Broken> {
+    pub(super) fn project(&mut self, projections: &[Projection]) -> Result<(), Broken> {
         let mended = self.mended;
-        match self.project_once(projections).await {
-            Err(_) if self.mended > mended => self.project_once(projections).await,
+        match self.project_once(projections) {
+            Err(_) if self.mended > mended => self.project_once(projections),
             done => done,
         }
     }
 
-    async fn project_once(&mut self, projections: &[Projection]) -> Result<(), Broken> {
+    fn project_once(&mut self, projections: &[Projection]) -> Result<(), Broken> {
         // The journal keeps it until there is room.
         self.disk.check()?;
-        let mut connection = self.take().await?;
-        self.unsynced = true;
-        let mut written = ledger::write(&mut connection, projections, &self.heads).await;
-        let changes = projections
-            .iter()
-            .map(|projection| projection.changes.len());
-        let changes = changes.sum();
-        if written.is_ok() {
-            written = self.fold_after(changes, &mut connection).await;
-        }
-        self.give_back(connection, written).await
+        let changes = projections.iter();
+        let changes = changes.map(|projection| projection.changes.len()).sum();
+        self.work(|writer, connection| {
+            writer.unsynced = true;
+            ledger::write(connection, projections, &writer.heads)?;
+            writer.fold_after(changes, connection)
+        })
     }
 
     /// Makes some of the backlog searchable, not synced; whether there may be more.
-    pub(super) async fn index(&mut self) -> Result<bool, Broken> {
+    pub(super) fn index(&mut self) -> Result<bool, Broken> {
         self.disk.check()?;
-        let mut connection = self.take().await?;
-        let (count, written) = match index::fill(&mut connection).await {
-            Ok(count) => (count, self.fold_after(count, &mut connection).await),
-            Err(failure) => (0, Err(failure)),
-        };
-        self.unsynced |= count > 0;
-        self.give_back(connection, written).await?;
-        Ok(count > 0)
+        self.work(|writer, connection| {
+            let count = index::fill(connection)?;
+            writer.unsynced |= count > 0;
+            writer.fold_after(count, connection)?;
+            Ok(count > 0)
+        })
     }
 
     /// Puts an empty index of the search in place if a write failed because that is damaged. The rows have
     /// everything.
-    async fn mend_index(&mut self, failure: &Failure) -> Result<(), Broken> {
+    fn mend_index(&mut self, failure: &Failure) -> Result<(), Broken> {
         if !failure.is_of_index() {
             if !failure.is_somewhere() || self.is_index_whole.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let mut connection = self.take().await?;
-            if index::is_whole(&mut connection).await {
+            let connection = self.take()?;
+            if index::is_whole(&connection) {
                 self.is_index_whole.store(true, Ordering::Relaxed);
                 self.connection = Some(connection);
                 return Ok(());
             }
         }
-        self.remake_index().await
+        self.remake_index()
     }
 
     /// Puts an empty index of the search in place of a damaged one.
-    pub(super) async fn remake_index(&mut self) -> Result<(), Broken> {
-        let mut connection = self.take().await?;
+    pub(super) fn remake_index(&mut self) -> Result<(), Broken> {
+        let mut connection = self.take()?;
         tracing::error!("the index of the search is damaged; the next start fills it again");
         self.unsynced = true;
-        index::remake(&mut connection).await?;
+        index::remake(&mut connection)?;
         self.mended += 1;
         self.connection = Some(connection);
         Ok(())
     }
 
     /// Folds the WAL once enough was written since.
-    async fn fold_after(
-        &mut self,
-        changes: usize,
-        connection: &mut SqliteConnection,
-    ) -> Result<(), Failure> {
+    fn fold_after(&mut self, changes: usize, connection: &Connection) -> Result<(), Failure> {
         self.unfolded += changes;
         if self.unfolded < CHANGES_IN_WAL {
             return Ok(());
         }
         self.unfolded = 0;
-        fold(connection).await
+        fold(connection)
     }
 
     /// Removes a session without a look at its rows, durably.
-    pub(super) async fn discard(&mut self, session: &SessionId) -> Result<(), Broken> {
-        let close = || sqlx::query(ledger::CLOSE_SESSION).bind(session.as_str());
-        let mended = self.mended;
-        match self.change(close()).await {
-            Err(_) if self.mended > mended => self.change(close()).await,
+    pub(super) fn discard(&mut self, session: &SessionId) -> Result<(), Broken> {
+        let (mended, id) = (self.mended, [session.as_str()]);
+        match self.change(ledger::CLOSE_SESSION, id) {
+            Err(_) if self.mended > mended => self.change(ledger::CLOSE_SESSION, id),
             done => done,
         }
     }
 
     /// Changes a definition of an agent, durably.
-    pub(super) async fn change_agent(
+    pub(super) fn change_agent(
         &mut self,
         change: &agents::Change<'_>,
     ) -> Result<RowChange, Broken> {
         self.disk.check()?;
-        let mut connection = self.take().await?;
-        self.unsynced = true;
-        let (changed, written) = match agents::write(&mut connection, change).await {
-            Ok(changed) => (changed, Ok(())),
-            Err(failure) => (RowChange::Stale(None), Err(failure)),
-        };
-        self.give_back(connection, written).await?;
-        self.sync().await?;
+        let changed = self.work(|writer, connection| {
+            writer.unsynced = true;
+            agents::write(connection, change)
+        })?;
+        self.sync()?;
         Ok(changed)
     }
 
     /// Adds what sessions in memory have used, durably.
-    pub(super) async fn spend(&mut self, usage: Usage) -> Result<(), Broken> {
+    pub(super) fn spend(&mut self, usage: Usage) -> Result<(), Broken> {
         self.disk.check()?;
-        self.change(spent::add(usage)).await
+        self.change(spent::SPEND, spent::values(usage))
     }
 
     /// Writes the generation, durably.
-    pub(super) async fn stamp(&mut self, generation: &Generation) -> Result<(), Broken> {
+    pub(super) fn stamp(&mut self, generation: &Generation) -> Result<(), Broken> {
         let checksum = crc32fast::hash(generation.0.as_bytes());
-        let stamp = sqlx::query(STAMP).bind(&generation.0);
-        self.change(stamp.bind(i64::from(checksum))).await
+        self.change(STAMP, params![generation.0, checksum])
     }
 
-    async fn change(&mut self, statement: Statement<'_>) -> Result<(), Broken> {
-        let mut connection = self.take().await?;
-        self.unsynced = true;
-        let changed = statement.execute(&mut connection).await;
-        let changed = changed.map(drop).map_err(Failure::from);
-        self.give_back(connection, changed).await?;
-        self.sync().await
+    fn change(&mut self, statement: &str, values: impl Params) -> Result<(), Broken> {
+        self.work(|writer, connection| {
+            writer.unsynced = true;
+            sql::execute(connection, statement, values)
+        })?;
+        self.sync()
     }
 
     /// Makes all that was projected durable.
-    pub(super) async fn sync(&mut self) -> Result<(), Broken> {
+    pub(super) fn sync(&mut self) -> Result<(), Broken> {
         self.disk.look_at_files()?;
-        let mut connection = self.take().await?;
-        let synced = if self.unsynced || self.heads.due().is_some() {
-            commit_synced(&mut connection, &self.heads).await
-        } else {
+        self.work(|writer, connection| {
+            if writer.unsynced || writer.heads.due().is_some() {
+                commit_synced(connection, &writer.heads)?;
+            }
+            writer.unsynced = false;
             Ok(())
-        };
-        self.unsynced &= synced.is_err();
-        self.give_back(connection, synced).await
+        })
     }
 
     /// Folds the whole WAL into the database and closes; later calls fail.
-    pub(super) async fn close(&mut self) -> Result<(), Broken> {
-        let mut connection = self.take().await?;
+    pub(super) fn close(&mut self) -> Result<(), Broken> {
+        let connection = self.take()?;
         self.ended = Some(Broken::Io("history: it is closed".to_owned()));
-        let folded = sqlx::raw_sql("PRAGMA wal_checkpoint(TRUNCATE)");
-        let folded = folded.execute(&mut connection).await;
-        let closed = connection.close().await;
+        let folded = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+        let closed = connection.close();
         folded.map_err(Failure::from)?;
-        Ok(closed.map_err(Failure::from)?)
+        Ok(closed.map_err(|(_, error)| Failure::from(error))?)
     }
 
-    /// Takes the connection for one piece of work. It is given back only when that went well: a
-    /// caller that is dropped halfway drops the connection, and with it the open transaction.
-    pub(super) async fn take(&mut self) -> Result<SqliteConnection, Broken> {
+    fn take(&mut self) -> Result<Connection, Broken> {
         if let Some(ended) = &self.ended {
             return Err(ended.clone());
         }
         match self.connection.take() {
             Some(connection) => Ok(connection),
-            None => Ok(self.options.connect().await.map_err(Failure::from)?),
+            None => Ok(file::writer(&self.path)?),
         }
     }
 
-    /// Ends a piece of work. A connection that failed is closed, because `SQLite` may have rolled
-    /// back what the connection believes to be open.
-    pub(super) async fn give_back(
+    /// Does one piece of work. A connection that failed is closed, because `SQLite` may have rolled back
+    /// what the connection believes to be open.
+    pub(super) fn work<T>(
         &mut self,
-        connection: SqliteConnection,
-        work: Result<(), Failure>,
-    ) -> Result<(), Broken> {
-        let Err(failure) = work else {
-            self.connection = Some(connection);
-            return Ok(());
+        work: impl FnOnce(&mut Self, &mut Connection) -> Result<T, Failure>,
+    ) -> Result<T, Broken> {
+        let mut connection = self.take()?;
+        let failure = match work(self, &mut connection) {
+            Ok(done) => {
+                self.connection = Some(connection);
+                return Ok(done);
+            }
+            Err(failure) => failure,
         };
-        if let Err(error) = connection.close().await {
+        if let Err((_, error)) = connection.close() {
             tracing::debug!(%error, "the history's connection did not close well");
         }
-        self.mend_index(&failure).await?;
+        self.mend_index(&failure)?;
         let is_lost_sync = failure.is_lost_sync();
         let broken = Broken::from(failure);
         if is_lost_sync {
@@ -268,33 +245,30 @@ impl Writer {
 }
 
 /// Commits one change with an fsync of the WAL.
-async fn commit_synced(connection: &mut SqliteConnection, heads: &Heads) -> Result<(), Failure> {
+fn commit_synced(connection: &mut Connection, heads: &Heads) -> Result<(), Failure> {
     // This pragma works while it is compiled, so it must not come out of the statement cache.
-    let full = sqlx::raw_sql("PRAGMA synchronous = FULL");
-    full.execute(&mut *connection).await?;
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let change = sqlx::query("UPDATE syncs SET count = count + 1");
-    change.execute(&mut *transaction).await?;
-    let head = audit_head::store_due(&mut transaction, heads).await?;
+    connection.execute_batch("PRAGMA synchronous = FULL")?;
+    let change = file::begin(connection)?;
+    sql::execute(&change, "UPDATE syncs SET count = count + 1", [])?;
+    let head = audit_head::store_due(&change, heads)?;
     samovar_core::failpoint!("history.sync.before");
-    transaction.commit().await?;
+    change.commit()?;
     heads.are_stored(head);
     samovar_core::failpoint!("history.sync.after");
-    let normal = sqlx::raw_sql("PRAGMA synchronous = NORMAL");
-    normal.execute(&mut *connection).await?;
+    connection.execute_batch("PRAGMA synchronous = NORMAL")?;
     Ok(())
 }
 
 /// Copies what is in the WAL into the database, as far as no reader still needs it. What cannot be
 /// copied now stays in the WAL, where it is as good; only a lost sync counts as a failure.
-async fn fold(connection: &mut SqliteConnection) -> Result<(), Failure> {
-    let passive = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)");
-    match passive.execute(connection).await.map_err(Failure::from) {
+fn fold(connection: &Connection) -> Result<(), Failure> {
+    let folded = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+    match folded.map_err(Failure::from) {
         Err(failure) if failure.is_lost_sync() => Err(failure),
         Err(failure) => {
             tracing::warn!(?failure, "the history's WAL could not be folded");
             Ok(())
         }
-        Ok(_) => Ok(()),
+        Ok(()) => Ok(()),
     }
 }

@@ -44,11 +44,9 @@ async fn lack(opened: Result<Stores, OpenError>) -> Option<Missing> {
 }
 
 /// Changes a history with SQL.
-async fn change(path: &Path, sql: &'static str) {
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
-    let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
-    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
-    sqlx::Connection::close(connection).await.unwrap();
+fn change(path: &Path, sql: &str) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute_batch(sql).unwrap();
 }
 
 // proves DU-13
@@ -76,7 +74,7 @@ async fn refuses_a_store_of_another_format_and_changes_nothing() {
         let path = match breach {
             Ok(sql) => {
                 let path = dir.path().join(HISTORY[0]);
-                change(&path, sql).await;
+                change(&path, sql);
                 path
             }
             Err(format) => {

@@ -7,19 +7,17 @@ use samovar_core::History;
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::journal::LmdbJournal;
 use samovar_stores::read_history;
-use sqlx::ConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;
 
 const FORMATS: [&str; 1] = ["1.tgz"];
 
 /// The statements that make the tables of a history.
-async fn tables(folder: &Path) -> Vec<String> {
-    let options = SqliteConnectOptions::new().filename(folder.join("history.db"));
-    let mut connection = options.connect().await.unwrap();
+fn tables(folder: &Path) -> Vec<String> {
+    let connection = rusqlite::Connection::open(folder.join("history.db")).unwrap();
     let tables = "SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY name";
-    let tables = sqlx::query_scalar(tables).fetch_all(&mut connection).await;
-    tables.unwrap()
+    let mut tables = connection.prepare(tables).unwrap();
+    let tables = tables.query_map([], |row| row.get(0)).unwrap();
+    tables.map(Result::unwrap).collect()
 }
 
 // proves DU-13
@@ -45,7 +43,7 @@ async fn every_format_is_migrated_to_the_tables_of_a_new_store() {
         history.unwrap().close().await.unwrap();
         let (journal, recovered) = LmdbJournal::open(folder.path(), 2_000_000_000).unwrap();
 
-        assert_eq!(tables(folder.path()).await, tables(new.path()).await);
+        assert_eq!(tables(folder.path()), tables(new.path()));
         let read = read_history(folder.path()).await.unwrap();
         assert_eq!(
             (read.sessions, read.odd, read.damaged.len()),

@@ -27,8 +27,6 @@ use samovar_doubles::MemoryHistory;
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::read_history;
 use serde_json::{Map, Value, json};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, SqliteConnection};
 use tempfile::TempDir;
 
 /// A history, and the folder that it may use.
@@ -90,13 +88,13 @@ impl TestHistory {
                      FROM message_rows AS m WHERE m.session_key = sessions.key \
                      AND m.role = 'user' AND m.depth = 0 ORDER BY m.turn_seq, m.seq LIMIT 1), \
                      json_array(NULL, NULL))";
-        assert_eq!(self.asked(stale).await, [""; 0]);
+        assert_eq!(self.asked(stale), [""; 0]);
     }
 
     /// Whether a statement answers with these rows, where the history has tables.
-    async fn has(&self, sql: &'static str, rows: &[&str]) {
+    fn has(&self, sql: &str, rows: &[&str]) {
         if self.has_tables() {
-            assert_eq!(self.asked(sql).await, rows);
+            assert_eq!(self.asked(sql), rows);
         }
     }
 
@@ -123,16 +121,16 @@ impl TestHistory {
     }
 
     /// A connection beside the store's own.
-    async fn sql(&self) -> SqliteConnection {
-        let options = SqliteConnectOptions::new().filename(self.folder.path().join("history.db"));
-        options.connect().await.unwrap()
+    fn sql(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.folder.path().join("history.db")).unwrap()
     }
 
     /// What a statement answers, each row as text.
-    async fn asked(&self, sql: &'static str) -> Vec<String> {
-        let mut connection = self.sql().await;
-        let rows = sqlx::query_scalar(sql).fetch_all(&mut connection);
-        rows.await.unwrap()
+    fn asked(&self, sql: &str) -> Vec<String> {
+        let connection = self.sql();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
     }
 }
 

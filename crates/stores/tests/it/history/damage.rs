@@ -118,10 +118,7 @@ async fn a_row_that_makes_no_sense_is_named_and_others_are_served() {
         place
             .project("other", vec![(1, open()), (2, asked("good", None))])
             .await;
-        sqlx::query(sql)
-            .execute(&mut place.sql().await)
-            .await
-            .unwrap();
+        place.sql().execute_batch(sql).unwrap();
 
         let why = damage(sql, place.history.message(&message_id("bad")).await);
         assert!(why.contains("message bad"), "{sql}: {why}");
@@ -143,10 +140,7 @@ async fn a_session_row_that_makes_no_sense_is_named_and_not_overwritten() {
     ] {
         let place = TestHistory::new().await;
         place.project("s", vec![(1, open())]).await;
-        sqlx::query(sql)
-            .execute(&mut place.sql().await)
-            .await
-            .unwrap();
+        place.sql().execute_batch(sql).unwrap();
 
         let why = damage("read", place.history.session(&session_id("s")).await);
         assert!(why.contains("session s") && why.contains(wrong), "{why}");
@@ -177,11 +171,8 @@ async fn a_turns_row_that_changed_while_it_ran_is_found_and_not_sealed_again() {
         let place = TestHistory::new().await;
         let log = [open(), asked("a", Some("t")), started("t")];
         place.project("s", (1..).zip(log).collect()).await;
-        let flip = sqlx::AssertSqlSafe(format!("UPDATE turns SET {flip}"));
-        sqlx::query(flip)
-            .execute(&mut place.sql().await)
-            .await
-            .unwrap();
+        let flip = format!("UPDATE turns SET {flip}");
+        place.sql().execute_batch(&flip).unwrap();
 
         for change in [asked("b", Some("t")), started("t"), finished("t")] {
             let more = super::projection("s", vec![(4, change)]);
@@ -196,7 +187,7 @@ async fn a_turns_row_that_changed_while_it_ran_is_found_and_not_sealed_again() {
             .await;
         let deleted = place.history.session(&session_id("s")).await;
         assert!(deleted.unwrap().is_none());
-        assert_eq!(place.asked("SELECT id FROM turns").await, [""; 0]);
+        assert_eq!(place.asked("SELECT id FROM turns"), [""; 0]);
     }
 }
 
@@ -207,10 +198,7 @@ async fn a_message_whose_row_is_gone_is_missed() {
     let log = [open(), asked("a", None), asked("b", None)];
     place.project("s", (1..).zip(log).collect()).await;
     let gone = "DELETE FROM message_rows WHERE id = 'a'";
-    sqlx::query(gone)
-        .execute(&mut place.sql().await)
-        .await
-        .unwrap();
+    place.sql().execute_batch(gone).unwrap();
 
     let lacks = "session s: 1 messages of 2 are there";
     let why = damage("read", place.history.messages(last("s", 9)).await);

@@ -73,7 +73,7 @@ async fn a_message_costs_at_most_1_3_times_its_json() {
     assert_eq!(place.history.totals().await.unwrap().messages, MESSAGES);
     // The index of the search has its own bound.
     let index = "SELECT CAST(sum(pgsize) AS TEXT) FROM dbstat WHERE name LIKE 'search_%'";
-    let index: u64 = place.asked(index).await[0].parse().unwrap();
+    let index: u64 = place.asked(index)[0].parse().unwrap();
     place.history.close().await.unwrap();
 
     let file = std::fs::metadata(place.folder.path().join("history.db")).unwrap();

@@ -2,7 +2,6 @@
 
 use samovar_core::history::{Change, Exchange, ExchangeId, ExchangeQuery, Opened};
 use samovar_core::{AgentPath, Beginner, Millis, Role};
-use sqlx::Connection;
 
 use super::{TestHistory, finished, master, message, open, put, session_id, started, turn_id};
 
@@ -179,12 +178,8 @@ async fn rare_words_find_an_old_exchange_behind_many_with_common_ones() {
         .project("a", vec![(9_000, put(said, Some("t0"), child))])
         .await;
     assert_eq!(place.answers(Beginner::Owner, "yak").await, [""; 0]);
-    let mut sql = place.sql().await;
-    sqlx::raw_sql("UPDATE message_rows SET parts = replace(parts, 'zebra', 'horse')")
-        .execute(&mut sql)
-        .await
-        .unwrap();
-    sql.close().await.unwrap();
+    let forge = "UPDATE message_rows SET parts = replace(parts, 'zebra', 'horse')";
+    place.sql().execute_batch(forge).unwrap();
     let found = place.exchanges(Beginner::Owner, "zebra").await;
     assert!(
         !found.iter().any(|it| it.answer == "Kept."),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use rusqlite::{OptionalExtension, Row};
 use samovar_core::history::{
     Change, MessageQuery, Projection, SearchQuery, SessionQuery, Speakers, TurnQuery,
 };
@@ -10,7 +11,6 @@ use samovar_core::{Damages, History, Role, Seq, SessionId};
 use samovar_stores::disk::Disk;
 use samovar_stores::history::SqliteHistory;
 use samovar_stores::read_history;
-use sqlx::{Connection, Row};
 use tempfile::TempDir;
 
 use super::{TestHistory, asked, finished, last, master, message, open_with, put, started, titled};
@@ -129,15 +129,15 @@ async fn content() -> TestHistory {
 }
 
 /// A value as a disk's flip leaves it: one bit of an integer, or of a byte of a text.
-fn flipped(value: &sqlx::sqlite::SqliteRow, random: usize) -> Option<String> {
-    let kind: String = value.get("kind");
+fn flipped(value: &Row<'_>, random: usize) -> Option<String> {
+    let kind: String = value.get("kind").unwrap();
     match kind.as_str() {
         "integer" => {
-            let number: i64 = value.get("number");
+            let number: i64 = value.get("number").unwrap();
             Some((number ^ (1 << (random % 63))).to_string())
         }
         "text" => {
-            let mut bytes: Vec<u8> = value.get("bytes");
+            let mut bytes: Vec<u8> = value.get("bytes").unwrap();
             let at = random % bytes.len().max(1);
             *bytes.get_mut(at)? ^= 1 << (random / 7 % 8);
             let digits: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -175,8 +175,7 @@ async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_report
         seed >> 33
     };
     for table in TABLES {
-        let columns = sqlx::query_scalar("SELECT name FROM pragma_table_info(?1)").bind(table);
-        let columns: Vec<String> = columns.fetch_all(&mut place.sql().await).await.unwrap();
+        let columns = place.asked(&format!("SELECT name FROM pragma_table_info('{table}')"));
         let (mut flips, mut reported) = (0, 0);
         for number in 0..2 * FLIPS {
             let column = &columns[number % columns.len()];
@@ -186,20 +185,20 @@ async fn a_bit_that_flips_in_any_column_of_any_table_is_without_effect_or_report
                  LIMIT 1 OFFSET {} % max(1, (SELECT count(*) FROM {table}))",
                 random() % 64
             );
-            let mut sql = place.sql().await;
-            let found = sqlx::query(sqlx::AssertSqlSafe(find)).fetch_optional(&mut sql);
-            let found = found.await.unwrap();
-            let Some(value) = found.as_ref().and_then(|row| flipped(row, random())) else {
+            let sql = place.sql();
+            let found = sql.query_row(&find, [], |row| {
+                let value = flipped(row, random());
+                Ok(value.zip(Some(row.get::<_, i64>("row")?)))
+            });
+            let Some((value, row)) = found.optional().unwrap().flatten() else {
                 continue;
             };
-            let row: i64 = found.unwrap().get("row");
             let flip = format!(
                 "PRAGMA foreign_keys = OFF; UPDATE {table} SET {column} = {value} \
                  WHERE rowid = {row}"
             );
-            let done = sqlx::raw_sql(sqlx::AssertSqlSafe(flip.clone()));
-            let is_done = done.execute(&mut sql).await.is_ok();
-            sql.close().await.unwrap();
+            let is_done = sql.execute_batch(&flip).is_ok();
+            drop(sql);
             if is_done {
                 flips += 1;
                 let mut is_reported = false;
@@ -270,7 +269,7 @@ async fn indexed() -> (TestHistory, Vec<usize>) {
         place.project(&format!("s{session}"), log.collect()).await;
     }
     let pages = "SELECT CAST(pageno AS TEXT) FROM dbstat WHERE name LIKE 'search_terms%'";
-    let pages = place.asked(pages).await;
+    let pages = place.asked(pages);
     let pages = pages.iter().map(|page| page.parse::<usize>().unwrap() - 1);
     let pages = pages.collect();
     place.history.close().await.unwrap();
@@ -333,7 +332,7 @@ async fn a_search_that_meets_damage_elsewhere_does_not_wait_for_the_writer() {
     let database = place.folder.path().join("history.db");
     let leaves = "SELECT CAST(pageno AS TEXT) FROM dbstat \
          WHERE name = 'message_rows' AND pagetype = 'leaf'";
-    let leaves = place.asked(leaves).await;
+    let leaves = place.asked(leaves);
     let mut bytes = std::fs::read(&database).unwrap();
     for page in leaves {
         let at = (page.parse::<usize>().unwrap() - 1) * 4096;
@@ -348,11 +347,8 @@ async fn a_search_that_meets_damage_elsewhere_does_not_wait_for_the_writer() {
         before: None,
     };
     // Another program holds the file, so the writer waits for it, and holds on to its connection.
-    let mut other = place.sql().await;
-    sqlx::query("BEGIN IMMEDIATE")
-        .execute(&mut other)
-        .await
-        .unwrap();
+    let other = place.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let close = Projection {
         session: session_id("s0"),
         up_to: Seq(300),

@@ -209,7 +209,7 @@ async fn a_closed_session_leaves_nothing_and_may_be_made_anew() {
         );
         let left = "SELECT (SELECT count(*) FROM sessions) || ' ' || (SELECT count(*) FROM turns) \
                 || ' ' || (SELECT count(*) FROM message_rows)";
-        place.has(left, &["1 1 1"]).await;
+        place.has(left, &["1 1 1"]);
         assert_eq!(place.history.totals().await.unwrap().messages, 1);
 
         place
@@ -252,7 +252,7 @@ async fn no_replay_brings_a_closed_session_back() {
                 None,
                 "{from}"
             );
-            place.has("SELECT id FROM message_rows", &[]).await;
+            place.has("SELECT id FROM message_rows", &[]);
         }
     }
 }
@@ -317,14 +317,14 @@ async fn a_sync_commits_whatever_may_not_be_durable_and_nothing_else() {
     let syncs = "SELECT CAST(count AS TEXT) FROM syncs";
     place.project("s", vec![(1, open())]).await;
     place.history.sync().await.unwrap();
-    assert_eq!(place.asked(syncs).await, ["1"]);
+    assert_eq!(place.asked(syncs), ["1"]);
     place.history.sync().await.unwrap();
-    assert_eq!(place.asked(syncs).await, ["1"]);
+    assert_eq!(place.asked(syncs), ["1"]);
 
     // What an earlier process wrote may never have been synced.
     let place = place.reopened().await;
     place.history.sync().await.unwrap();
-    assert_eq!(place.asked(syncs).await, ["2"]);
+    assert_eq!(place.asked(syncs), ["2"]);
 }
 
 // proves DU-1

@@ -60,7 +60,7 @@ impl Contents {
             sessions,
             messages,
             turns: if place.has_tables() {
-                place.asked(turns).await
+                place.asked(turns)
             } else {
                 Vec::new()
             },

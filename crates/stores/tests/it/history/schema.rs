@@ -10,7 +10,7 @@ use super::{TestHistory, asked, master, message, open, put, started, tokens};
 #[tokio::test]
 async fn the_tables_have_the_columns_that_are_promised() {
     let place = TestHistory::new().await;
-    let columns = async |sql| place.asked(sql).await.join(" ");
+    let columns = async |sql| place.asked(sql).join(" ");
     assert_eq!(
         columns("SELECT name FROM pragma_table_info('messages')").await,
         "id session_id turn_id role content tool_calls tool_call_id name is_error token_usage \
@@ -27,7 +27,7 @@ async fn the_tables_have_the_columns_that_are_promised() {
     let defaults = "SELECT t.name || '.' || c.name FROM pragma_table_list AS t, \
                     pragma_table_info(t.name) AS c \
                     WHERE c.name LIKE '%id' AND c.dflt_value IS NOT NULL";
-    assert_eq!(place.asked(defaults).await, [""; 0]);
+    assert_eq!(place.asked(defaults), [""; 0]);
 }
 
 /// A session with a message of every shape.
@@ -110,10 +110,10 @@ async fn content_and_calls_are_seen_as_columns_over_the_parts() {
         result("c0", 0),
         result("c1", 1),
     ];
-    assert_eq!(place.asked(messages).await, seen.map(|row| row.to_string()));
+    assert_eq!(place.asked(messages), seen.map(|row| row.to_string()));
     let rest = "SELECT DISTINCT json_array(session_id, turn_id, json(metadata), created_at) \
                 FROM messages";
-    assert_eq!(place.asked(rest).await, [r#"["s","t",{},1000]"#]);
+    assert_eq!(place.asked(rest), [r#"["s","t",{},1000]"#]);
 }
 
 // proves DU-15
@@ -126,5 +126,5 @@ async fn each_part_is_seen_as_a_row() {
         r#"0 reasoning {"type":"reasoning","text":"hm"}"#,
         r#"1 text {"type":"text","text":"I "}"#,
     ];
-    assert_eq!(place.asked(parts).await, seen);
+    assert_eq!(place.asked(parts), seen);
 }

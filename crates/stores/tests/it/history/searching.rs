@@ -7,7 +7,6 @@ use samovar_core::history::{Change, Hits, SearchQuery};
 use samovar_core::message::Outcome;
 use samovar_core::{CallId, MessageId, Millis, Part, Role, Status};
 use samovar_stores::read_history;
-use sqlx::Connection;
 
 use self::language::{Dice, LANGUAGES};
 
@@ -35,14 +34,12 @@ impl TestHistory {
     }
 
     /// Makes the file one of the first format, with what is in it.
-    async fn becomes_format_1(&self) {
-        let mut connection = self.sql().await;
+    fn becomes_format_1(&self) {
         let back = "DROP TRIGGER message_is_gone; DROP TABLE search_terms; \
                     DROP TABLE search_range; ALTER TABLE turns DROP COLUMN fault; \
                     ALTER TABLE sessions DROP COLUMN begun_by; \
                     DELETE FROM _sqlx_migrations WHERE version > 1";
-        sqlx::raw_sql(back).execute(&mut connection).await.unwrap();
-        connection.close().await.unwrap();
+        self.sql().execute_batch(back).unwrap();
     }
 }
 
@@ -256,7 +253,7 @@ async fn a_store_without_an_index_gets_it_in_steps_that_a_restart_continues() {
         .map(|(n, change)| (n + 1, change));
     place.project("g", gone.collect()).await;
     place.history.close().await.unwrap();
-    place.becomes_format_1().await;
+    place.becomes_format_1();
     let mut place = TestHistory::open(place.folder).await;
 
     assert!(!place.hits(query("n449")).await.is_indexed);
@@ -293,9 +290,7 @@ async fn a_damaged_index_is_reported_emptied_and_filled_again() {
     place.project("s", numbered(log)).await;
     let damage =
         "UPDATE search_terms_data SET block = x'0000000001ffffffffffffffffffff' WHERE id = 10";
-    let mut connection = place.sql().await;
-    sqlx::query(damage).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
+    place.sql().execute_batch(damage).unwrap();
     let read = read_history(place.folder.path()).await.unwrap();
     assert_eq!((read.odd.len(), read.damaged.len()), (1, 0), "{read:?}");
 
@@ -338,7 +333,7 @@ async fn the_index_is_much_smaller_than_the_text() {
         }
 
         let pages = "SELECT CAST(sum(pgsize) AS TEXT) FROM dbstat WHERE name LIKE 'search_%'";
-        let index: usize = place.asked(pages).await[0].parse().unwrap();
+        let index: usize = place.asked(pages)[0].parse().unwrap();
 
         let percent = index * 100 / text.len();
         assert!(percent <= max_percent, "{name}: {percent} %");

@@ -113,9 +113,7 @@ async fn a_turn_that_is_taken_back_goes_with_all_below_it_and_what_it_cost_stays
         assert_eq!((before.message_count, after.message_count), (8, 2));
         assert_eq!(after.usage, before.usage);
         assert_eq!(after.updated_at, Millis(2000));
-        place
-            .has("SELECT group_concat(id) FROM turns", &["t1"])
-            .await;
+        place.has("SELECT group_concat(id) FROM turns", &["t1"]);
         assert_eq!(last_turn(&place).await, Some(named("t1", "q1", 2)));
 
         place.project("s", vec![(19, forget(&["t1"]))]).await;
