@@ -36,6 +36,8 @@ pub(crate) use reading::{read_all, read_those};
 
 /// How long the projector rests after the history has failed.
 const REST: Duration = Duration::from_millis(500);
+/// How long what has happened waits for more, so that one transaction takes it all, unless a reader waits.
+const GATHERING: Duration = Duration::from_millis(50);
 /// Sessions that one transaction takes, at most.
 const MAX_BATCH: usize = 256;
 /// Events of one session that it takes, about: what others did comes in between those of a long copy.
@@ -200,11 +202,12 @@ impl Backlog {
     }
 }
 
-/// How many marks were made, and how many of them are done.
+/// How many marks were made, how many of them are done, and which of them a reader waits for.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     marked: u64,
     done: u64,
+    wanted: u64,
 }
 
 impl Projector {
@@ -295,7 +298,28 @@ impl Projector {
                 state.dirty.push_back(number);
             }
         }
-        self.progress.send_modify(|progress| progress.marked += 1);
+        self.is_marked();
+    }
+
+    /// Counts a mark. Only a projector that has nothing to do is woken for it.
+    fn is_marked(&self) {
+        self.progress.send_if_modified(|progress| {
+            let is_idle = progress.done >= progress.marked;
+            progress.marked += 1;
+            is_idle
+        });
+    }
+
+    /// Notes that a reader waits for all that was marked, and answers how much that is.
+    fn wants_all(&self) -> u64 {
+        let mut all = 0;
+        self.progress.send_if_modified(|progress| {
+            all = progress.marked;
+            let is_new = progress.wanted < all && progress.done < all;
+            progress.wanted = all;
+            is_new
+        });
+        all
     }
 
     /// How far a log in memory is in the history.
@@ -319,8 +343,8 @@ impl Projector {
     /// Waits until everything that was marked before is in the history; false when that takes too
     /// long (DU-2).
     pub(crate) async fn caught_up(&self, within: Duration) -> bool {
+        let wanted = self.wants_all();
         let mut progress = self.progress.subscribe();
-        let wanted = progress.borrow().marked;
         let done = progress.wait_for(|progress| progress.done >= wanted);
         tokio::time::timeout(within, done).await.is_ok()
     }
@@ -328,8 +352,11 @@ impl Projector {
     /// Waits until all that was marked of a session before is in the history; false when that takes too
     /// long (DU-2).
     pub(crate) async fn has_all_of(&self, session: &SessionId, within: Duration) -> bool {
-        let mut progress = self.progress.subscribe();
         let wanted = self.state().wanted(session);
+        if !self.state().has(session, &wanted) {
+            self.wants_all();
+        }
+        let mut progress = self.progress.subscribe();
         let done = progress.wait_for(|_| self.state().has(session, &wanted));
         tokio::time::timeout(within, done).await.is_ok()
     }
@@ -350,6 +377,11 @@ impl Projector {
                     () = tokio::time::sleep_until(next_sync) => {}
                 }
             } else {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    _ = progress.wait_for(|progress| progress.wanted > progress.done) => {}
+                    () = tokio::time::sleep(GATHERING) => {}
+                }
                 let passed = self.pass().await;
                 self.tell(&passed);
                 if passed.is_err() {

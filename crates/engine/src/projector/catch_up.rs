@@ -31,7 +31,7 @@ impl Projector {
             .partition(|(_, entry)| entry.deleted);
         let left = deleted.into_iter().chain(alive).collect();
         self.state().left = left;
-        self.progress.send_modify(|progress| progress.marked += 1);
+        self.is_marked();
     }
 
     /// Brings in what a former run left. What fails stays, and is tried again.

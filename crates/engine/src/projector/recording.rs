@@ -146,7 +146,7 @@ impl Projector {
         }
         recording.waiting.extend(decisions);
         drop(state);
-        self.progress.send_modify(|progress| progress.marked += 1);
+        self.is_marked();
     }
 
     /// Appends, durably, what a session decided that is about to be deleted: its events go with it,

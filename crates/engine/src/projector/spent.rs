@@ -28,7 +28,8 @@ impl Projector {
             spent.usage = spent.usage.plus(usage);
             spent.waiting.push(told);
         }
-        self.progress.send_modify(|progress| progress.marked += 1);
+        self.is_marked();
+        self.wants_all();
         if tokio::time::timeout(patience, counted).await.is_err() {
             tracing::debug!("tokens of a session in memory are counted later");
         }
