@@ -1,10 +1,10 @@
-//! What the search costs: `cargo run --release -p samovar-stores --example search_cost`.
+//! What the search costs: `cargo run --release -p samovar-stores --example search_cost -- [TURNS [LANGUAGE]]`.
 //!
-//! Writes 100,000 messages of a made language with 60,000 words, whose frequencies are those of a
-//! natural one, and of a made language without spaces, and prints the CPU time of a text turn with
-//! and without its words in the index, the bytes of the index for each byte of text, and how long
-//! queries take. Text that only a model reads is not indexed, so the same turn with it is the one
-//! without.
+//! Writes 100,000 messages, or two for each of so many turns, of a made language with 60,000 words, whose
+//! frequencies are those of a natural one, and of a made language without spaces, and prints the CPU time
+//! of a text turn with and without its words in the index, the bytes of the index for each byte of text,
+//! and how long queries take. Text that only a model reads is not indexed, so the same turn with it is the
+//! one without.
 
 #![expect(
     clippy::print_stdout,
@@ -29,7 +29,7 @@ mod language;
 use language::{Dice, LANGUAGES, Language};
 
 /// Turns, each with a question and an answer.
-const TURNS: u64 = 50_000;
+const TURNS: u32 = 50_000;
 /// Turns of a session.
 const TALK: u64 = 50;
 /// Characters of a question and of an answer, about.
@@ -46,10 +46,10 @@ enum Told {
 
 /// A projection for each step of each turn, as a server makes them while a turn runs alone, and the
 /// bytes of all text.
-fn turns(language: Language, told: Told) -> (Vec<Projection>, u64) {
+fn turns(count: u32, language: Language, told: Told) -> (Vec<Projection>, u64) {
     let mut dice = Dice(1);
     let (mut steps, mut bytes) = (Vec::new(), 0);
-    for turn in 0..TURNS {
+    for turn in 0..u64::from(count) {
         let session = SessionId::new(&format!("019a0000-0000-7000-8000-{:012}", turn / TALK));
         let session = session.unwrap();
         let id = TurnId::new(&format!("019b0000-0000-7000-8000-{turn:012}")).unwrap();
@@ -119,8 +119,8 @@ fn cpu() -> Duration {
     Duration::from_nanos(all.sum())
 }
 
-/// Writes all of it; the CPU time of a turn.
-async fn written(history: &SqliteHistory, steps: Vec<Projection>) -> Duration {
+/// Writes so many turns; the CPU time of one.
+async fn written(history: &SqliteHistory, steps: Vec<Projection>, count: u32) -> Duration {
     let before = cpu();
     for (number, step) in steps.into_iter().enumerate() {
         history.project(vec![step]).await.unwrap();
@@ -128,7 +128,7 @@ async fn written(history: &SqliteHistory, steps: Vec<Projection>) -> Duration {
             history.sync().await.unwrap();
         }
     }
-    cpu().saturating_sub(before) / u32::try_from(TURNS).unwrap()
+    cpu().saturating_sub(before) / count
 }
 
 fn index_bytes(file: &Path) -> i64 {
@@ -140,6 +140,7 @@ fn index_bytes(file: &Path) -> i64 {
 async fn ask(history: &SqliteHistory, name: &str, text: &str) {
     let mut times = Vec::new();
     let mut count = 0;
+    let before = cpu();
     for _ in 0..RUNS {
         let query = SearchQuery {
             edit_forks: true,
@@ -151,20 +152,23 @@ async fn ask(history: &SqliteHistory, name: &str, text: &str) {
         count = history.search(query).await.unwrap().items.len();
         times.push(start.elapsed());
     }
+    let spent = cpu().saturating_sub(before) / u32::try_from(RUNS).unwrap();
     times.sort_unstable();
     let (middle, worst) = (times[RUNS / 2], times[RUNS - 1]);
-    println!("  {name:<34} {middle:>9.2?} median, {worst:>9.2?} worst, {count} hits");
+    println!(
+        "  {name:<34} {middle:>9.2?} median, {worst:>9.2?} worst, {spent:>9.2?} of CPU, {count} hits"
+    );
 }
 
-async fn measure(language: Language) {
+async fn measure(count: u32, language: Language) {
     let folder = tempfile::tempdir().unwrap();
     let mut costs = Vec::new();
-    println!("{}: {} messages", language.name, 2 * TURNS);
+    println!("{}: {} messages", language.name, 2 * count);
     for told in [Told::ToModelsAlone, Told::ToPeople] {
         let file = folder.path().join(format!("{}.db", told == Told::ToPeople));
         let history = SqliteHistory::open(&file).await.unwrap();
-        let (steps, bytes) = turns(language, told);
-        costs.push(written(&history, steps).await);
+        let (steps, bytes) = turns(count, language, told);
+        costs.push(written(&history, steps, count).await);
         if told == Told::ToPeople {
             let index = index_bytes(&file);
             #[expect(clippy::cast_precision_loss, reason = "a ratio")]
@@ -178,12 +182,11 @@ async fn measure(language: Language) {
             ask(&history, "a rare word", &word(25_000)).await;
             ask(&history, "no hit, three letters", "bat zzz").await;
             ask(&history, "the beginning of many words", "tat kok").await;
-            ask(
-                &history,
-                "ten frequent words",
-                &(1..=10).map(word).collect::<Vec<_>>().join(" "),
-            )
-            .await;
+            let ten: Vec<_> = (1..=10).map(word).collect();
+            ask(&history, "ten frequent words", &ten.join(" ")).await;
+            // Of a script without spaces, what the index has of them are pairs.
+            ask(&history, "two frequent words in a row", &ten[..2].concat()).await;
+            ask(&history, "ten frequent words in a row", &ten.concat()).await;
         }
         history.close().await.unwrap();
     }
@@ -196,7 +199,11 @@ async fn measure(language: Language) {
 
 #[tokio::main]
 async fn main() {
-    for language in LANGUAGES {
-        measure(language).await;
+    let mut args = std::env::args().skip(1);
+    let count = args.next().map_or(TURNS, |count| count.parse().unwrap());
+    let wanted = args.next();
+    let is_wanted = |it: &Language| wanted.as_ref().is_none_or(|word| it.name.contains(word));
+    for language in LANGUAGES.into_iter().filter(is_wanted) {
+        measure(count, language).await;
     }
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use samovar_core::command::Change;
 use samovar_core::file_changes::{ClosedCall, TakenBack};
 use samovar_core::{
-    Accepted, Action, Code, Effect, Error, FileChanges, Future, Outcome, Sender, SessionId, Title,
-    ToolReply, TurnId,
+    Accepted, Action, Blobs, Code, Delivery, Effect, Error, FileChanges, Future, Image, Outcome,
+    Sender, SessionId, Title, ToolReply, TurnId,
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use serde_json::json;
 
-use crate::rig::{Rig, said_as, session, settings, turn_of, well};
+use crate::rig::{Rig, said, said_as, session, settings, turn_of, well};
 
 fn rename(title: &str) -> Action {
     Action::Change(Change {
@@ -224,4 +224,30 @@ async fn what_a_turn_remembered_is_put_back_when_its_undo_cannot_be_kept() {
     }
     rig.undo().await;
     assert_eq!(seen(), ["gone 1", "over"]);
+}
+
+// proves AS-30, DU-12
+#[tokio::test(start_paused = true)]
+async fn an_image_goes_when_the_disk_was_full_before_its_message_was_kept() {
+    let rig = Rig::new([]).await;
+    rig.open(session()).await;
+    let red = include_bytes!("../../../samovar/src/model_test/red.png");
+    let mut action = said("look", Delivery::Queue);
+    if let Action::Post(post) = &mut action {
+        post.images = vec![Image::new(red.to_vec()).unwrap()];
+    }
+    rig.disk.full_journal().set(true);
+
+    assert_eq!(rig.refused(action).await, Code::StoreFull);
+
+    let blobs = rig.disk.blobs();
+    let gone = async {
+        while !blobs.list().await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), gone)
+        .await
+        .unwrap();
+    assert!(rig.texts().await.is_empty());
 }

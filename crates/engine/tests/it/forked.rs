@@ -331,3 +331,31 @@ async fn a_long_fork_comes_into_the_history_in_parts_and_no_session_waits_for_an
     let made = rig.engine.fork(Sender::Embedder, of_fork).await;
     assert_eq!(made.unwrap_err().code, Code::Unavailable);
 }
+
+// proves AS-28
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_deleted_meanwhile_is_forked_whole_or_not_at_all() {
+    for is_forked_first in [true, false] {
+        let rig = Rig::new([say("re one")]).await;
+        rig.turn("one").await;
+
+        let made = rig.engine.fork(Sender::Embedder, fork(None, "f"));
+        let deleted = rig.submit(Action::Close);
+        let made = if is_forked_first {
+            tokio::join!(made, deleted).0
+        } else {
+            tokio::join!(deleted, made).1
+        };
+
+        let left = rig.engine.session(&session()).await;
+        assert_eq!(left.unwrap_err().code, Code::UnknownSession);
+        if is_forked_first {
+            let copies = rows(&rig.engine, made.unwrap().id).await;
+            assert_eq!(texts(&copies), ["one", "re one"]);
+        } else {
+            assert_eq!(made.unwrap_err().code, Code::UnknownSession);
+            let made = rig.engine.session(&named("f")).await;
+            assert_eq!(made.unwrap_err().code, Code::UnknownSession);
+        }
+    }
+}

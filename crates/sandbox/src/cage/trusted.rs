@@ -10,7 +10,7 @@
 mod place;
 mod was;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -142,8 +142,8 @@ impl Trusted {
         })
     }
 
-    /// Looks at the names. Called before each command; returns its number, and the names that had nothing
-    /// when the first of the commands that run now began.
+    /// Looks at the names. Called before each command; returns its number, and the names on which no mount
+    /// counts: they had nothing, or led through a link, when the first of the commands that run now began.
     pub(super) fn begin(&self, view: &View, writes: bool) -> io::Result<(RunId, Vec<PathBuf>)> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = shared.running.is_empty() && !shared.is_owing;
@@ -171,12 +171,17 @@ impl Trusted {
         shared.next += 1;
         let aside = PutAside::default();
         shared.running.insert(id, Run { writes, aside });
-        let missing = shared.names.iter().filter(|it| it.was == Was::Missing);
-        let missing: HashSet<_> = missing.map(|it| it.path.as_path()).collect();
+        let names = &shared.names;
+        let is_passing = |path: &Path| {
+            names.iter().any(|it| match it.was {
+                Was::Missing => path == it.path,
+                Was::Link(_) => path.starts_with(&it.path),
+                Was::File { .. } | Was::Folder { .. } | Was::Unkept(_) => false,
+            })
+        };
         let kept = view.kept.iter();
-        let missing = kept.filter(|it| missing.contains(self.inside(it)));
-        let missing = missing.cloned().collect();
-        Ok((id, missing))
+        let passing = kept.filter(|it| is_passing(self.inside(it)));
+        Ok((id, passing.cloned().collect()))
     }
 
     /// A path below the workspace, relative to it.
@@ -349,13 +354,13 @@ impl Name {
     /// `None` for what cannot be looked at.
     fn of(trail: &mut Trail<'_>, path: &Path, known: &[Self], budget: &mut Budget) -> Option<Self> {
         let place = Place::of(trail, path).ok()?;
-        // A file or link in the place of a folder is what is trusted.
-        let path = if place.is_there { &place.path } else { path };
-        if place.path != path {
+        let Some(found) = &place.found else {
             return Some(Self::new(path, Was::Missing));
-        }
-        let known = known.iter().find(|it| it.path == path).map(|it| &it.was);
-        let was = Was::of(&place.dir, place.name().ok()?, known, budget);
+        };
+        // A file or link in the place of a folder is what is trusted.
+        let path = &place.path;
+        let known = known.iter().find(|it| it.path == *path).map(|it| &it.was);
+        let was = Was::of((&place.dir, place.name().ok()?), found, known, budget);
         Some(Self::new(path, was))
     }
 
@@ -393,7 +398,7 @@ impl Name {
         if is_itself && (self.is_persons(&place, stood) || self.is_harmless(&place)) {
             return Ok(None);
         }
-        let to = if place.is_there {
+        let to = if place.found.is_some() {
             Some(self.move_aside(&place)?)
         } else {
             None
@@ -417,9 +422,11 @@ impl Name {
     }
 
     fn is_unchanged(&self, place: &Place) -> rustix::io::Result<bool> {
-        let is_same = || Ok(place.path == self.path && self.was.is_same(&place.dir, place.name()?));
-        let is_missing = !place.is_there && self.was == Was::Missing;
-        if is_missing { Ok(true) } else { is_same() }
+        let Some(found) = &place.found else {
+            return Ok(self.was == Was::Missing);
+        };
+        let name = place.name()?;
+        Ok(place.path == self.path && self.was.is_what_was_found(&place.dir, name, found))
     }
 
     /// What git finds there and obeys at once, if that is more than before.
@@ -427,9 +434,10 @@ impl Name {
         if !self.is_of_git() || self.is_gits(GIT_CONFIG_LOCK) {
             return None;
         }
-        let place = Place::of(trail, &self.path).ok().filter(|it| it.is_there)?;
-        let is_known = place.path == self.path
-            && (self.was.is_same(&place.dir, place.name().ok()?) || self.is_harmless(&place));
+        let place = Place::of(trail, &self.path).ok();
+        let place = place.filter(|it| it.found.is_some())?;
+        let is_known =
+            self.is_unchanged(&place).ok()? || place.path == self.path && self.is_harmless(&place);
         (!is_known).then_some(place.path)
     }
 

@@ -1,6 +1,7 @@
 //! What a commit writes: a batch's rows, and what the tables say of its log.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use heed::types::DecodeIgnore;
 use heed::{PutFlags, RwTxn};
@@ -18,18 +19,23 @@ use crate::spool::Release;
 /// Bytes from which a batch is big, unless it only moves live events out of the spool.
 const BIG_BYTES: usize = 64 << 10;
 
-/// Rows of a batch for which it is looked whether they are the last ones.
+/// Events of a batch whose rows are made as they are put, and rows for which it is looked whether they
+/// are the last ones.
 const LONG_BATCH: usize = 64;
+
+/// Bytes that an event of a long batch counts for in the queue.
+const EVENT_BYTES: usize = 1 << 10;
 
 /// Up to where the history has kept each log.
 pub(super) type Marks = HashMap<LogNo, Seq>;
 
-/// A batch whose events are rows already: packed by whoever commits, so that the one writer only
-/// puts bytes.
+/// A batch whose events are rows already: packed by the committer, so that the one writer only puts
+/// bytes. Those of a long one are not: their rows together would take as much memory as they do.
 pub(super) struct PackedBatch {
     pub(super) log: LogNo,
     session: SessionId,
     rows: Vec<(Seq, Vec<u8>)>,
+    unpacked: Vec<Arc<Event>>,
     last: Seq,
     at: Millis,
     open_from: Option<Seq>,
@@ -53,13 +59,16 @@ impl PackedBatch {
         let all = || batch.events.iter().chain(&batch.folded);
         check_epoch(all().map(AsRef::as_ref), epoch)?;
         let mut rows = run::pack(batch.log, &batch.folded)?;
-        for event in &batch.events {
+        let is_long = batch.events.len() >= LONG_BATCH;
+        let unpacked = if is_long { &batch.events[..] } else { &[] };
+        for event in &batch.events[unpacked.len()..] {
             rows.push((event.seq, row::event(batch.log, event)?));
         }
         Ok(Self {
             log: batch.log,
             session: batch.session.clone(),
             rows,
+            unpacked: unpacked.to_vec(),
             last: all().map(|event| event.seq).max().unwrap_or_default(),
             at: all().map(|event| event.at).max().unwrap_or_default(),
             open_from: batch.open_from,
@@ -77,9 +86,10 @@ impl PackedBatch {
         self.folds || self.bytes() < BIG_BYTES
     }
 
-    /// Bytes of its rows.
+    /// Bytes of its rows, about.
     pub(super) fn bytes(&self) -> usize {
-        self.rows.iter().map(|(_, row)| row.len()).sum()
+        let packed = self.rows.iter().map(|(_, row)| row.len());
+        packed.sum::<usize>() + self.unpacked.len() * EVENT_BYTES
     }
 }
 
@@ -102,16 +112,21 @@ impl Tables {
     /// that is taken fails it.
     pub(super) fn append(&self, txn: &mut RwTxn<'_>, batch: &PackedBatch) -> Result<(), Fault> {
         let flags = self.flags_for(txn, batch)?;
+        let mut put = |seq, row: &[u8]| {
+            let place = RowKey::new(batch.log, seq);
+            let put = self.events.put_with_flags(txn, flags, &place.key(), row);
+            put.map_err(|error| match error {
+                heed::Error::Mdb(heed::MdbError::KeyExist) => {
+                    Broken::Io(format!("{place} is kept already")).into()
+                }
+                other => Fault::from(other),
+            })
+        };
         for (seq, row) in &batch.rows {
-            let place = RowKey::new(batch.log, *seq);
-            self.events
-                .put_with_flags(txn, flags, &place.key(), row)
-                .map_err(|error| match error {
-                    heed::Error::Mdb(heed::MdbError::KeyExist) => {
-                        Broken::Io(format!("{place} is kept already")).into()
-                    }
-                    other => Fault::from(other),
-                })?;
+            put(*seq, row)?;
+        }
+        for event in &batch.unpacked {
+            put(event.seq, &row::event(batch.log, event)?)?;
         }
         let mut row = self.log_row_or_new(txn, batch)?;
         row.head = row.head.max(batch.last);
@@ -127,7 +142,7 @@ impl Tables {
         }
         self.put_log_row(txn, batch.log, &row)?;
         self.set_open(txn, batch.log, batch.open_from)?;
-        if !batch.rows.is_empty() {
+        if !(batch.rows.is_empty() && batch.unpacked.is_empty()) {
             self.unprojected.put(txn, &batch.log.0, &())?;
         }
         Ok(())
@@ -136,12 +151,12 @@ impl Tables {
     /// After all other rows, a long batch fills each page. Otherwise LMDB leaves half of each one free,
     /// and holds twice as many until the commit.
     fn flags_for(&self, txn: &RwTxn<'_>, batch: &PackedBatch) -> Result<PutFlags, Fault> {
-        let first = batch
-            .rows
-            .first()
-            .filter(|_| batch.rows.len() >= LONG_BATCH);
-        let Some((first, _)) = first.filter(|_| batch.rows.is_sorted_by_key(|(seq, _)| *seq))
-        else {
+        let packed = batch.rows.iter().map(|(seq, _)| *seq);
+        let seqs: Vec<_> = packed
+            .chain(batch.unpacked.iter().map(|event| event.seq))
+            .collect();
+        let first = seqs.first().filter(|_| seqs.len() >= LONG_BATCH);
+        let Some(first) = first.filter(|_| seqs.is_sorted()) else {
             return Ok(PutFlags::NO_OVERWRITE);
         };
         let last = self.events.remap_data_type::<DecodeIgnore>().last(txn)?;

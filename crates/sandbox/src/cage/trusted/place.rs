@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode};
+use rustix::fs::{FileType, Mode, Stat};
 use rustix::io::Errno;
 
 use crate::sys;
@@ -19,7 +19,8 @@ const ASIDE: &str = "from-exec";
 pub(super) struct Place {
     pub(super) dir: Arc<OwnedFd>,
     pub(super) path: PathBuf,
-    pub(super) is_there: bool,
+    /// What the kernel says of it; `None` if it is missing.
+    pub(super) found: Option<Stat>,
     /// Where it leads.
     pub(super) link: Option<PathBuf>,
 }
@@ -59,22 +60,23 @@ impl Place {
         let mut place = Self {
             dir,
             path: begin,
-            is_there: false,
+            found: None,
             link: None,
         };
         while let Some(part) = parts.next() {
             place.path.push(part);
             let dir = &place.dir;
-            let kind = match reach(dir, || sys::stat_in(dir, part)) {
+            let stat = match reach(dir, || sys::stat_in(dir, part)) {
                 Err(Errno::NOENT) => return Ok(place),
-                stat => sys::file_type(&stat?),
+                stat => stat?,
             };
+            let kind = sys::file_type(&stat);
             if kind == FileType::Symlink {
                 let link = rustix::fs::readlinkat(dir, part.as_os_str(), Vec::new())?;
                 place.link = Some(OsString::from_vec(link.into_bytes()).into());
             }
             if kind != FileType::Directory || parts.peek().is_none() {
-                place.is_there = true;
+                place.found = Some(stat);
                 return Ok(place);
             }
             place.dir = Arc::new(reach(dir, || sys::open_beneath(dir, part, sys::STAND))?);

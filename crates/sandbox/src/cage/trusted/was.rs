@@ -175,19 +175,14 @@ impl<'de> Deserialize<'de> for Bytes {
 }
 
 impl Was {
-    /// What is under a name now. What is known of it and has not changed is not read again.
+    /// What was found under a name. What is known of it and has not changed is not read again.
     pub(super) fn of(
-        dir: &OwnedFd,
-        name: &OsStr,
+        (dir, name): (&OwnedFd, &OsStr),
+        stat: &Stat,
         known: Option<&Self>,
         budget: &mut Budget,
     ) -> Self {
-        let stat = match reach(dir, || sys::stat_in(dir, name)) {
-            Err(Errno::NOENT) => return Self::Missing,
-            Err(_) => return Self::Unkept(Stamp::default()),
-            Ok(stat) => stat,
-        };
-        let stamp = Stamp::of(&stat);
+        let stamp = Stamp::of(stat);
         let is_known = match known {
             // A folder that was too large is not walked through again.
             Some(Self::Unkept(known)) => *known == stamp,
@@ -203,7 +198,7 @@ impl Was {
             return known.clone();
         }
         let left = (budget.entries, budget.bytes);
-        Self::read(dir, name, (&stat, known), budget).unwrap_or_else(|_| {
+        Self::read(dir, name, (stat, known), budget).unwrap_or_else(|_| {
             if budget.depth == MAX_DEPTH {
                 // One name that is too large takes nothing from the others.
                 (budget.entries, budget.bytes) = left;
@@ -266,7 +261,11 @@ impl Was {
             budget.take(found.len())?;
             let key = Bytes(found.into_vec().into());
             let known = known.and_then(|known| known.get(&key));
-            let was = Self::of(&held, key.name(), known, budget);
+            let was = match reach(&held, || sys::stat_in(&held, key.name())) {
+                Err(Errno::NOENT) => Self::Missing,
+                Err(_) => Self::Unkept(Stamp::default()),
+                Ok(stat) => Self::of((&held, key.name()), &stat, known, budget),
+            };
             if budget.entries == 0 {
                 return Err(Errno::FBIG);
             }
@@ -276,13 +275,17 @@ impl Was {
     }
 
     /// Whether nothing else is there now.
-    pub(super) fn is_same(&self, dir: &OwnedFd, name: &OsStr) -> bool {
-        let stat = match reach(dir, || sys::stat_in(dir, name)) {
-            Err(Errno::NOENT) => return *self == Self::Missing,
-            Err(_) => return *self == Self::Unkept(Stamp::default()),
-            Ok(stat) => stat,
-        };
-        match (self, sys::file_type(&stat)) {
+    fn is_same(&self, dir: &OwnedFd, name: &OsStr) -> bool {
+        match reach(dir, || sys::stat_in(dir, name)) {
+            Err(Errno::NOENT) => *self == Self::Missing,
+            Err(_) => *self == Self::Unkept(Stamp::default()),
+            Ok(stat) => self.is_what_was_found(dir, name, &stat),
+        }
+    }
+
+    /// The same of what was found there.
+    pub(super) fn is_what_was_found(&self, dir: &OwnedFd, name: &OsStr, stat: &Stat) -> bool {
+        match (self, sys::file_type(stat)) {
             (Self::Link(to), FileType::Symlink) => {
                 let found = rustix::fs::readlinkat(dir, name, Vec::new());
                 found.is_ok_and(|found| found.as_bytes() == &*to.0)
@@ -296,9 +299,9 @@ impl Was {
                 },
                 FileType::RegularFile,
             ) => {
-                let is_unchanged = *is_settled && *stamp == Stamp::of(&stat);
+                let is_unchanged = *is_settled && *stamp == Stamp::of(stat);
                 let is_alike = || {
-                    *rights == Rights::of(&stat)
+                    *rights == Rights::of(stat)
                         && usize::try_from(stat.st_size) == Ok(text.0.len())
                         && text_of(dir, name).is_ok_and(|(_, found)| found[..] == *text.0)
                 };
@@ -312,7 +315,7 @@ impl Was {
             ) => {
                 let held = sys::open_beneath(dir, name, sys::LIST);
                 let found = held.and_then(|held| Ok((names(&held)?, held)));
-                *rights == Rights::of(&stat)
+                *rights == Rights::of(stat)
                     && found.is_ok_and(|(found, held)| {
                         found.len() == entries.len()
                             && entries
@@ -320,7 +323,7 @@ impl Was {
                                 .all(|(name, was)| was.is_same(&held, name.name()))
                     })
             }
-            (Self::Unkept(stamp), _) => *stamp == Stamp::of(&stat),
+            (Self::Unkept(stamp), _) => *stamp == Stamp::of(stat),
             _ => false,
         }
     }

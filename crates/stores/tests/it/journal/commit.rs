@@ -1,5 +1,6 @@
 //! Durable events: one writer, shared fsyncs, and what is packed.
 
+use samovar_core::journal::Batch;
 use samovar_core::{Broken, Journal, Seq, SessionId};
 use samovar_stores::journal::{LmdbJournal, Settings};
 use tempfile::TempDir;
@@ -18,7 +19,7 @@ async fn those_who_commit_at_once_share_an_fsync() {
         let session = SessionId::new(&format!("session {}", log.0)).unwrap();
         let epoch = data.journal.epoch();
         let commits: Vec<_> = (1..=50)
-            .map(|seq| samovar_core::journal::Batch {
+            .map(|seq| Batch {
                 log,
                 session: session.clone(),
                 events: vec![fact(epoch, seq, turn_finished())],
@@ -87,6 +88,27 @@ async fn a_long_batch_fills_its_pages_if_it_comes_after_all_others_and_is_kept_i
         panic!("{grown:?}")
     };
     assert!(behind * 10 < between * 8, "{behind} {between}");
+}
+
+// proves DU-2, DU-3
+#[tokio::test]
+async fn a_log_that_begins_with_a_long_batch_is_wanted_by_the_history() {
+    let data = Data::new();
+    let (log, epoch) = (data.journal.new_log(), data.journal.epoch());
+    let session = SessionId::new("a copy").unwrap();
+    let events = (1..=100).map(|seq| fact(epoch, seq, turn_finished()));
+    let batch = Batch {
+        log,
+        session: session.clone(),
+        events: events.collect(),
+        folded: Vec::new(),
+        open_from: None,
+    };
+
+    data.journal.commit(batch).await.unwrap();
+
+    let entry = data.journal.entry(&session).unwrap().unwrap();
+    assert_eq!((entry.head, entry.unprojected), (Seq(100), true));
 }
 
 // proves DU-3
