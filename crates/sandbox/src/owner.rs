@@ -132,7 +132,7 @@ impl Owner {
         let mut random = [0_u8; DIGITS / 2];
         getrandom(&mut random, GetRandomFlags::empty())?;
         let key = hex(&random);
-        put(state.as_fd(), KEY_NAME, &key)?;
+        put(state.as_fd(), KEY_NAME, &key, Survival::Crash)?;
         Ok(Key(key))
     }
 }
@@ -148,11 +148,11 @@ impl DirLock {
         let dir = self.held().as_fd();
         if is_fresh(dir)? {
             fs::fchmod(dir, Mode::RWXU)?;
-            put(dir, IGNORE_NAME, "*")?;
+            put(dir, IGNORE_NAME, "*", Survival::Content)?;
         }
         let mark = owner.key_or_fresh()?.mark(&self.dir().canonicalize()?);
         if read_hex(dir, MARK_NAME).as_ref() != Some(&mark) {
-            put(dir, MARK_NAME, &mark)?;
+            put(dir, MARK_NAME, &mark, Survival::Crash)?;
         }
         Ok(())
     }
@@ -216,8 +216,8 @@ fn read_hex(dir: impl AsFd, name: &str) -> Option<String> {
     is_hex.then(|| digits.to_owned())
 }
 
-fn put(dir: impl AsFd, name: &str, line: &str) -> io::Result<()> {
-    small::write(dir, name, format!("{line}\n").as_bytes(), Survival::Crash)
+fn put(dir: impl AsFd, name: &str, line: &str, survival: Survival) -> io::Result<()> {
+    small::write(dir, name, format!("{line}\n").as_bytes(), survival)
 }
 
 fn hex(bytes: &[u8]) -> String {

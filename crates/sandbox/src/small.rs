@@ -42,6 +42,9 @@ pub struct SmallFile {
 pub enum Survival {
     /// The file, under its name, once the write has returned.
     Crash,
+    /// The file, once its folder is synced; until then the name is absent or has the whole file. For
+    /// several files that are written before one sync of their folder.
+    Content,
     /// Nothing: the file means something only while its writer runs.
     Writer,
 }
@@ -73,7 +76,7 @@ impl SmallFiles {
         match fs::mkdirat(&self.dir, name, Mode::RWXU) {
             Ok(()) => match survival {
                 Survival::Crash => sys::sync_dir(sys::listable(&self.dir)?)?,
-                Survival::Writer => {}
+                Survival::Content | Survival::Writer => {}
             },
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
@@ -394,14 +397,14 @@ pub(crate) fn write(
     let dir = dir.as_fd();
     let temp = TempFile::create(dir, Mode::RUSR | Mode::WUSR)?;
     temp.file().write_all(bytes)?;
-    match survival {
-        Survival::Crash => {
-            temp.file().sync_all()?;
-            temp.rename(OsStr::new(name))?;
-            Ok(sys::sync_dir(sys::listable(dir)?)?)
-        }
-        Survival::Writer => Ok(temp.rename(OsStr::new(name))?),
+    if survival != Survival::Writer {
+        temp.file().sync_all()?;
     }
+    temp.rename(OsStr::new(name))?;
+    if survival == Survival::Crash {
+        sys::sync_dir(sys::listable(dir)?)?;
+    }
+    Ok(())
 }
 
 /// When a file was last changed, in nanoseconds since 1970.

@@ -44,7 +44,7 @@ impl ServerId {
             return Ok(Self(id.to_owned()));
         }
         let id = token::random::<8>()?;
-        if let Err(error) = files.write(NAME, format!("{id}\n").as_bytes(), Survival::Crash) {
+        if let Err(error) = files.write(NAME, format!("{id}\n").as_bytes(), Survival::Content) {
             tracing::warn!(%error, "the server's id is not kept, so logins end with this run");
         }
         Ok(Self(id))

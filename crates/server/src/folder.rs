@@ -77,7 +77,7 @@ pub(crate) fn kept_in(config: &Config, data_dir: &SmallFiles) -> io::Result<Path
     // Two names that differ only in what is no text are one.
     let path = &*path.to_string_lossy();
     match data_dir.read(FIRST, MAX_PATH_BYTES)? {
-        None => data_dir.write(FIRST, path.as_bytes(), Survival::Crash)?,
+        None => data_dir.write(FIRST, path.as_bytes(), Survival::Content)?,
         Some(first) if first != path => {
             let digest = args_hash(&path.into());
             let name = &digest[..16];

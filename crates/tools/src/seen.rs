@@ -111,7 +111,7 @@ impl SeenFiles {
     /// The folder cannot be made.
     pub fn new(data_dir: &SmallFiles) -> io::Result<Self> {
         Ok(Self {
-            folder: Some(data_dir.folder(FOLDER)?),
+            folder: Some(data_dir.folder_that(FOLDER, Survival::Writer)?),
             sessions: Mutex::default(),
         })
     }

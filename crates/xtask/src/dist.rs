@@ -112,7 +112,11 @@ fn build(root: &Path, target: &str) -> Result<PathBuf, String> {
             "--target",
             target,
         ])
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        // Packed, the addresses that are set at the start take a hundredth of the place.
+        .env(
+            "RUSTFLAGS",
+            "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs",
+        )
         .current_dir(root);
     let ended = cargo.status().map_err(|why| why.to_string())?;
     if !ended.success() {

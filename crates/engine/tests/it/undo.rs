@@ -58,8 +58,9 @@ async fn an_undo_that_names_its_turn_can_be_sent_again_and_takes_no_other_back()
         turn: Some(turn.clone()),
     };
     assert_eq!(rig.refused(undo(&one)).await, Code::UnknownTurn);
-    let first = rig.submit(undo(&two)).await;
+    let (first, same) = tokio::join!(rig.submit(undo(&two)), rig.submit(undo(&two)));
     assert!(matches!(&first, Ok(Accepted::Undone { text, .. }) if text == "two"));
+    assert_eq!(same, first, "two at once");
 
     // Its answer was lost, or a kill came before it.
     assert_eq!(rig.submit(undo(&two)).await, first);

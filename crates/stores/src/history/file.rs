@@ -1,7 +1,6 @@
 //! The file: who may read it, how it is opened, which tables it has.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -130,21 +129,15 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, Failure> {
     Ok(connection)
 }
 
-/// Makes an empty file that only its owner may read, durably, unless there is one: `SQLite` gives
-/// the WAL and its index the mode of the file. Answers the absolute path: `SQLite` would read a
+/// Makes an empty file that only its owner may read, unless there is one: `SQLite` gives the WAL and
+/// its index the mode of the file, and syncs the folder in its first transaction. Answers the absolute path: `SQLite` would read a
 /// relative one that begins with `file:` as a URI.
 fn create(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     match data_dir::create(&path) {
-        Ok(_) => {
-            if let Some(folder) = path.parent() {
-                File::open(folder)?.sync_all()?;
-            }
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(error),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(path),
     }
-    Ok(path)
 }
 
 /// Refuses a file whose tables are those of a later format, or of none, or not those of the migrations
