@@ -48,7 +48,7 @@ pub use guide::{Bootstrap, PromptLayout, PromptSettings, Skills};
 pub use keys::{ANY_NAME, Key, Keys, ProviderNames, VARIABLE_PREFIX};
 pub use kind::Kind;
 pub use located::{Located, State};
-pub use memory::Memory;
+pub use memory::{Consolidate, Memory};
 pub use modes::AgentMode;
 pub use nearest::nearest;
 pub use origin::{Location, Origin};

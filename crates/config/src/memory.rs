@@ -33,6 +33,12 @@ pub struct Memory {
     /// The past days whose notes are in a prompt.
     #[schemars(range(min = 0, max = 31), extend("x-widens" = false))]
     pub daily_window_days: u16,
+    /// Whether a server's default model, but for `demo`, reads once after a day what was noted and said
+    /// on it, and proposes what to remember for long: `propose`, and you accept or refuse it; `auto`,
+    /// and it is remembered at once, unless text from outside was read before; or `off`.
+    // It opens something: what it writes speaks to each agent.
+    #[schemars(extend("x-widens" = true))]
+    pub consolidate: Consolidate,
     /// The time zone that decides when a day begins, by its IANA name; by default the system's.
     #[schemars(with = "String", example = &"Europe/Kyiv", length(min = 1, max = 64), extend("x-widens" = false))]
     pub time_zone: Option<String>,
@@ -47,7 +53,21 @@ impl Default for Memory {
             embeddings: "embedded".to_owned(),
             exchanges: 10_000,
             daily_window_days: 3,
+            consolidate: Consolidate::default(),
             time_zone: None,
         }
     }
+}
+
+/// What becomes of a day that is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Consolidate {
+    /// What is worth it is proposed.
+    #[default]
+    Propose,
+    /// It is remembered.
+    Auto,
+    /// Nothing.
+    Off,
 }

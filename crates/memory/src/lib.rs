@@ -2,7 +2,7 @@
 //! (MD-9 to MD-13).
 //!
 //! Here: the line of a memory ([`Entry`]), the files and every change of them ([`Memories`]), what waits
-//! for the owner's answer ([`Proposal`]), what a query finds, also of earlier exchanges
+//! for the owner's answer ([`Proposal`]), what a day that is over has for the long term ([`PartOfDay`]), what a query finds, also of earlier exchanges
 //! ([`Exchanges`]), what a prompt has of them ([`Told`]), and the tools `remember`,
 //! `note_today`, `recall` and `forget` ([`tools`]). Not here: whose memory a session has, who may call
 //! what, the prompt itself (the engine), the settings (the server).
@@ -29,7 +29,7 @@ pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
 pub use exchange::{Asker, Exchanges, Sessions};
 pub use index::Index;
 pub use meaning::Meaning;
-pub use memories::{About, Hit, MAX_WAITING, Memories, Proposal, Recalled, Remembered};
+pub use memories::{About, Hit, MAX_WAITING, Memories, PartOfDay, Proposal, Recalled, Remembered};
 pub use memory::{Kept, Memory, Origin, Settings, Source};
 pub use rank::{Ranked, ranked};
 pub use told::Told;

@@ -1,5 +1,6 @@
 //! The memories of a folder's store: what there is, and every change of it. All of it may block.
 
+mod days;
 mod deletion;
 mod known;
 mod proposals;
@@ -11,7 +12,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use samovar_core::{Clock, failpoint};
 use samovar_locale::memory as locale;
@@ -25,6 +25,7 @@ use crate::file::{Place, Seen};
 use crate::meaning::Meaning;
 use crate::memory::{Kept, Memory, Origin, Settings, Source};
 
+pub use days::PartOfDay;
 use known::Known;
 pub use known::{Hit, Recalled, Remembered};
 pub use proposals::{About, MAX_WAITING, Proposal};
@@ -252,9 +253,8 @@ impl Memories {
     }
 
     /// The present day.
-    pub(crate) fn today(&self) -> Date {
-        let now = Timestamp::from_millisecond(self.clock.now().0).unwrap_or_default();
-        now.to_zoned(self.settings.zone.clone()).date()
+    pub fn today(&self) -> Date {
+        self.day_of(self.clock.now())
     }
 
     /// The text of the long-term memory, and the notes by their days, as they are now.

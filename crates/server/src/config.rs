@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use samovar_config::{FolderTrust, PromptLayout};
+use samovar_config::{Consolidate, FolderTrust, PromptLayout};
 use samovar_core::{Effect, SystemPrompt, Toolset};
 use samovar_descriptors::Budget;
 use samovar_egress::Range;
@@ -153,6 +153,8 @@ pub struct GuideConfig {
 
 /// How long after a turn has begun what was said before gets vectors, once none runs.
 const QUIET: Duration = Duration::from_secs(30);
+/// How often it is looked whether a day is over.
+const DAY_CHECK: Duration = Duration::from_mins(1);
 
 /// What agents remember.
 #[derive(Clone, Debug)]
@@ -169,6 +171,10 @@ pub struct MemoryConfig {
     pub exchanges: u32,
     /// How long after a turn has begun what was said gets vectors, once none runs.
     pub quiet: Duration,
+    /// What becomes of a day that is over.
+    pub consolidate: Consolidate,
+    /// How often it is looked whether one is.
+    pub day_check: Duration,
     /// The past days whose notes are in a prompt.
     pub window_days: u16,
     /// The time zone that days are of; `None` for the system's.
@@ -272,6 +278,8 @@ impl Config {
                 embeddings: set.memory.embeddings.clone(),
                 exchanges: set.memory.exchanges,
                 quiet: QUIET,
+                consolidate: set.memory.consolidate,
+                day_check: DAY_CHECK,
                 window_days: set.memory.daily_window_days,
                 zone: None,
             }),

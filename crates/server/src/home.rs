@@ -31,6 +31,7 @@ use crate::chatting::Chatting;
 use crate::clock::{SystemClock, UuidV7};
 use crate::config::{Config, Token};
 use crate::data_dir;
+use crate::days::Days;
 use crate::definitions::Definitions;
 use crate::engine_cell::{EngineCell, Filler};
 use crate::error::OpenError;
@@ -148,6 +149,7 @@ impl Opening {
             origins: config.origins.clone(),
             chatting: Arc::new(Chatting::open(&config.chat, config.settings.recovery)),
             relaying: Arc::new(Relaying::open(config)),
+            days: Days::default(),
             ping_every: config.server.ping_every,
             slow_reader: config.stream.patience,
         };
@@ -235,6 +237,8 @@ impl Opening {
         self.shared.api.note_put_aside(&self.files).await;
         self.shared.relaying.begin(&engine).await;
         self.shared.chatting.begin(&engine);
+        let state = &self.shared.api;
+        self.shared.days.begin(&engine, state, &config.memory);
         unfinished::finish(&engine, &workspace).await;
         self.filler.send_replace(Some(engine.clone()));
         failpoint!("boot.serve.after");

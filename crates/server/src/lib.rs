@@ -38,6 +38,7 @@ mod config;
 mod cookie;
 mod cors;
 pub mod data_dir;
+mod days;
 mod definitions;
 mod door;
 mod endpoint;

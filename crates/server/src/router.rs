@@ -17,6 +17,7 @@ use samovar_locale as locale;
 
 use crate::body::{self, Bodies};
 use crate::chatting::Chatting;
+use crate::days::Days;
 use crate::door::{self, Door};
 use crate::endpoint::{Call, Route, Verb};
 use crate::engine_cell::EngineCell;
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) api: Arc<api::State>,
     pub(crate) chatting: Arc<Chatting>,
     pub(crate) relaying: Arc<Relaying>,
+    pub(crate) days: Days,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) origins: Vec<Origin>,
     pub(crate) ping_every: Duration,
@@ -48,6 +50,7 @@ impl Shared {
     /// Ends the turns of sessions and of the chat's agent, which get the same time, and the stores.
     /// The audit has the stop, whichever of those that may ask for it comes first.
     pub(crate) async fn end_turns(&self, engine: &Engine, drain: Duration) {
+        self.days.end().await;
         let noted = self.api.note_stop(engine);
         self.chatting.end(engine, drain, noted).await;
     }

@@ -142,6 +142,14 @@ pub(super) fn waiting(state: &State) -> Vec<Proposal> {
         .collect()
 }
 
+/// Whether a text was refused to the owner's agents or to those of a token.
+pub(super) fn is_refused(state: &State, text: &str, by: Option<&str>) -> bool {
+    let refused = MemoryId::of_words(text);
+    let is_it =
+        |line| matches!(line, Line::Refused(it) if it.refused == refused && it.by.as_deref() == by);
+    lines(&state.proposals.text).any(is_it)
+}
+
 impl Memories {
     /// The proposals that wait for an answer, the oldest first.
     pub fn proposals(&self) -> Vec<Proposal> {
@@ -170,8 +178,12 @@ impl Memories {
             was_there: true,
         };
         let says = |memory: &&Memory| {
-            let is_persons = matches!(memory.source, Source::Person(_)) && about == About::Person;
-            let is_told = by.is_none() && is_persons && memory.entry.says(&text);
+            let is_there = match memory.source {
+                Source::Person(_) => about != About::Day,
+                Source::LongTerm(_) => about == About::Folder,
+                Source::Day(_) => false,
+            };
+            let is_told = by.is_none() && is_there && memory.entry.says(&text);
             memory.entry.id == origin.id || is_told
         };
         if let Some(memory) = state.known.all.iter().find(says) {
@@ -185,9 +197,7 @@ impl Memories {
         if let Some(same) = all.find(|it| it.id == origin.id || it.repeats(&text, by)) {
             return Ok(was_there(&same.id));
         }
-        let refused = MemoryId::of_words(&text);
-        let is_refused = |line| matches!(line, Line::Refused(it) if it.refused == refused && it.by.as_deref() == by);
-        if lines(&state.proposals.text).any(is_refused) {
+        if is_refused(&state, &text, by) {
             return Err(locale::refused_before().to_owned());
         }
         if waiting.len() >= MAX_WAITING {

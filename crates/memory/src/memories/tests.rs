@@ -1,3 +1,4 @@
+mod days;
 mod hits;
 mod proposals;
 

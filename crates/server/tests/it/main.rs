@@ -19,6 +19,8 @@ mod chat;
 mod children;
 mod client_tools;
 mod contract;
+#[cfg(feature = "plant")]
+mod days;
 mod dialects;
 mod door;
 mod durability;
