@@ -130,8 +130,8 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, Failure> {
 }
 
 /// Makes an empty file that only its owner may read, unless there is one: `SQLite` gives the WAL and
-/// its index the mode of the file, and syncs the folder in its first transaction. Answers the absolute path: `SQLite` would read a
-/// relative one that begins with `file:` as a URI.
+/// its index the mode of the file, and syncs the folder in its first transaction. Answers the absolute
+/// path: `SQLite` would read a relative one that begins with `file:` as a URI.
 fn create(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     match data_dir::create(&path) {
