@@ -152,15 +152,14 @@ impl Tables {
     /// and holds twice as many until the commit.
     fn flags_for(&self, txn: &RwTxn<'_>, batch: &PackedBatch) -> Result<PutFlags, Fault> {
         let packed = batch.rows.iter().map(|(seq, _)| *seq);
-        let seqs: Vec<_> = packed
-            .chain(batch.unpacked.iter().map(|event| event.seq))
-            .collect();
-        let first = seqs.first().filter(|_| seqs.len() >= LONG_BATCH);
-        let Some(first) = first.filter(|_| seqs.is_sorted()) else {
+        let seqs = packed.chain(batch.unpacked.iter().map(|event| event.seq));
+        let is_long = batch.rows.len() + batch.unpacked.len() >= LONG_BATCH;
+        let first = seqs.clone().next();
+        let Some(first) = first.filter(|_| is_long && seqs.is_sorted()) else {
             return Ok(PutFlags::NO_OVERWRITE);
         };
         let last = self.events.remap_data_type::<DecodeIgnore>().last(txn)?;
-        let first = RowKey::new(batch.log, *first).key();
+        let first = RowKey::new(batch.log, first).key();
         Ok(match last {
             Some((last, ())) if last >= first => PutFlags::NO_OVERWRITE,
             Some(_) | None => PutFlags::NO_OVERWRITE | PutFlags::APPEND,
