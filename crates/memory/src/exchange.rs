@@ -10,10 +10,13 @@ use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 
 use crate::index::Index;
-use crate::rank::{LEAST_COSINE, LEAST_WORDS, Ranked, WORDS, ranked};
+use crate::rank::{LEAST_WORDS, Ranked, WORDS, ranked};
 
 /// Exchanges whose words are compared with a query's, the newest that have some.
 const MAX_WITH_WORDS: u32 = 50;
+/// One whose vector is further away is found by its words alone. Of those that have nothing to do with a
+/// question twice as many pass the gate of memories (`cargo run -p samovar-recall -- gate`).
+pub const LEAST_COSINE: f32 = 0.3;
 /// Characters of a message that count.
 const MAX_CHARS: usize = 2_000;
 
@@ -121,7 +124,8 @@ impl Sessions {
         let near: Vec<_> = all.iter().map(of).collect();
         let index = Index::new(texts.iter().map(String::as_str));
         let found = ranked(&index.find(query), &near).into_iter();
-        let found = found.filter(|it| it.meaning.is_some() || it.words >= LEAST_WORDS);
+        let is_near = |it: &Ranked| it.meaning.is_some_and(|near| near >= LEAST_COSINE);
+        let found = found.filter(|it| is_near(it) || it.words >= LEAST_WORDS);
         let found = found.map(|it| Ranked {
             // Beside what has a vector, one without is as if it were near enough.
             score: match it.meaning {

@@ -26,7 +26,7 @@ mod toolset;
 pub use document::{Section, entries, replaced, without};
 pub use embedder::{Embedded, Embedder};
 pub use entry::{Entry, MAX_TEXT_BYTES, MemoryId};
-pub use exchange::{Asker, Exchanges, Sessions};
+pub use exchange::{Asker, Exchanges, LEAST_COSINE, Sessions};
 pub use index::Index;
 pub use meaning::Meaning;
 pub use memories::{About, Hit, MAX_WAITING, Memories, PartOfDay, Proposal, Recalled, Remembered};

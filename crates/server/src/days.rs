@@ -156,7 +156,7 @@ impl Worker {
                         fault,
                         ..
                     } => {
-                        let why = fault.as_ref().map(|fault| fault.message.to_string());
+                        let why = fault.as_ref().map(|fault| fault.message.clone());
                         return Err(stopped(&why.unwrap_or_default()));
                     }
                     Kind::TurnFinished { .. } => return Ok(answer),

@@ -1,17 +1,51 @@
 //! What recall costs with 10,000 memories, in CPU time and memory of this process.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use jiff::tz::TimeZone;
+use samovar_core::{Clock, Millis};
 use samovar_embed::{MAX_TOKENS, Side};
-use samovar_memory::{Index, ranked};
+use samovar_memory::{Index, Memories, Settings, ranked};
 
 use crate::set::{Half, QUESTION_TOKENS, Set};
 
 const MEMORIES: usize = 10_000;
+const TURNS: usize = 10_000;
+
+struct Now;
+
+impl Clock for Now {
+    fn now(&self) -> Millis {
+        Millis(jiff::Timestamp::now().as_millisecond())
+    }
+}
+
+/// What a turn's prompt asks of the memories where there are none.
+fn of_turn() -> Result<f64> {
+    let dir = tempfile::tempdir()?;
+    let settings = Settings {
+        long_term: dir.path().join("MEMORY.md"),
+        person: Some(dir.path().join("own/MEMORY.md")),
+        daily: dir.path().join("memory"),
+        window_days: 3,
+        zone: TimeZone::system(),
+        remarks: Vec::new(),
+    };
+    let memories = Memories::open(settings, Arc::new(Now));
+    spent(TURNS, || {
+        for _ in 0..TURNS {
+            memories.turn_begins();
+            std::hint::black_box((memories.tell(), memories.hits("Which port is it?")));
+        }
+    })
+}
 
 /// Prints it.
 pub(crate) fn print(set: &Set, out: &mut impl Write) -> Result<()> {
+    let turn = of_turn()? * 1e3;
+    writeln!(out, "a turn with nothing remembered: {turn:.1} µs")?;
     let before = anonymous()?;
     let model = samovar_embed::embedded()?.context("the model is not in this binary")?;
     let texts: Vec<_> = set.notes.iter().map(|note| note.text.as_str()).collect();

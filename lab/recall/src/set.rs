@@ -1,4 +1,4 @@
-//! The notes and questions, and their halves.
+//! The notes, the exchanges and the questions, and their halves.
 
 use std::path::Path;
 
@@ -28,11 +28,27 @@ pub(crate) struct Question {
     /// Whether it has a word of the note.
     #[serde(default)]
     lexical: bool,
+    /// Whether an exchange answers it, and no note.
+    #[serde(default)]
+    is_of_exchange: bool,
+}
+
+/// What was said and answered, and a question about it.
+#[derive(Deserialize)]
+struct Exchange {
+    id: String,
+    said: String,
+    answer: String,
+    asked: String,
+    asked_in: String,
 }
 
 impl Question {
     /// The groups that it counts in.
     pub(crate) fn groups(&self) -> Vec<String> {
+        if self.is_of_exchange {
+            return vec!["exchanges".to_owned()];
+        }
         let kind = match (self.cross, self.lexical) {
             (None, _) => return vec!["identifiers".to_owned()],
             (Some(true), _) => "another language",
@@ -51,14 +67,34 @@ pub(crate) enum Half {
 
 pub(crate) struct Set {
     pub(crate) notes: Vec<Note>,
+    /// Exchanges of earlier sessions, each as the text that its vector is made of.
+    pub(crate) exchanges: Vec<Note>,
     questions: Vec<Vec<Question>>,
 }
 
 impl Set {
     pub(crate) fn read() -> Result<Self> {
+        let exchanges: Vec<Exchange> = lines("exchanges.jsonl")?;
+        let of_exchanges = exchanges.iter().map(|it| Question {
+            id: it.id.clone(),
+            lang: it.asked_in.clone(),
+            text: it.asked.clone(),
+            note: it.id.clone(),
+            cross: None,
+            lexical: false,
+            is_of_exchange: true,
+        });
+        let questions = [lines("questions.jsonl")?, lines("identifiers.jsonl")?];
+        let questions = questions.into_iter().chain([of_exchanges.collect()]);
+        let questions = questions.map(by_lot).collect();
+        let exchanges = exchanges.into_iter().map(|it| Note {
+            text: format!("{}\n{}", it.said, it.answer),
+            id: it.id,
+        });
         Ok(Self {
             notes: lines("notes.jsonl")?,
-            questions: vec![by_lot("questions.jsonl")?, by_lot("identifiers.jsonl")?],
+            exchanges: exchanges.collect(),
+            questions,
         })
     }
 
@@ -74,10 +110,9 @@ impl Set {
 }
 
 /// Questions in the order that decides which half they are of.
-fn by_lot(file: &str) -> Result<Vec<Question>> {
-    let mut all: Vec<Question> = lines(file)?;
+fn by_lot(mut all: Vec<Question>) -> Vec<Question> {
     all.sort_by_cached_key(|question| Sha256::digest(format!("samovar-recall:{}", question.id)));
-    Ok(all)
+    all
 }
 
 fn lines<T: DeserializeOwned>(file: &str) -> Result<Vec<T>> {

@@ -101,17 +101,17 @@ impl Memories {
     pub fn past_day(&self, exchanges: &[Exchange]) -> Option<(Date, Vec<PartOfDay>)> {
         let today = self.today();
         let texts = self.texts();
-        let mut noted = texts.days.iter().rev();
-        let noted = noted.find(|(day, notes)| *day < today && !notes.is_empty());
+        let mut past = texts.days.iter().rev();
+        let past = past.find(|(day, notes)| *day < today && !notes.is_empty());
         let day_of = |it: &&Exchange| self.day_of(it.at);
         let said = exchanges.iter().map(|it| day_of(&it));
         let said = said.filter(|day| *day < today).max();
-        let date = noted.map(|(day, _)| *day).max(said)?;
+        let date = past.map(|(day, _)| *day).max(said)?;
         let mut seen = Seen::default();
         self.looked_at().look(&mut seen);
         Look::read(&seen.text).next(date, self.clock.now().0)?;
-        let notes = noted.filter(|(day, _)| *day == date);
-        let notes = notes.map_or(&[][..], |(_, notes)| notes);
+        let of_day = past.filter(|(day, _)| *day == date);
+        let notes = of_day.map_or(&[][..], |(_, notes)| notes);
         let said: Vec<_> = exchanges.iter().filter(|it| day_of(it) == date).collect();
         let parts = [false, true].map(|is_tainted| self.part(date, notes, &said, is_tainted));
         Some((date, parts.into_iter().flatten().collect()))

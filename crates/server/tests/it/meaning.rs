@@ -33,6 +33,10 @@ async fn a_memory_is_found_by_its_meaning_in_another_language() {
     assert_eq!(found[0]["text"], fact, "{found:#}");
     assert!(found[0]["meaning"].as_f64().unwrap() > 0.25, "{found:#}");
     assert!(app.data_dir().join("vectors.db").exists());
+    let counted = async || app.get("/api/server").await.body["memory"]["usedBytes"].as_u64();
+    while counted().await < Some(4_000_000) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 // proves MD-12, MD-15

@@ -120,6 +120,9 @@ async fn the_newest_exchanges_get_vectors_while_no_turn_runs_until_they_are_dele
             .recall("food that one avoids", &Asker::owner(), 5)
             .hits;
         assert!(!food.iter().any(guests), "{food:?}");
+        let far = memories.recall("zebra1", &Asker::owner(), 5).hits;
+        let is_exchange = |hit: &crate::Hit| matches!(hit.what, Remembered::Exchange(_));
+        assert!(!far.iter().any(is_exchange), "{far:?}");
 
         // One of them is taken back, and the oldest is among the newest again.
         let (session, turn) = {

@@ -142,7 +142,7 @@ fn an_answer_becomes_proposals_of_the_turns_that_it_names() {
         (tea.turn.as_ref().unwrap().as_str(), tea.outside),
         ("t1", false)
     );
-    assert_eq!(new, [tea.id.clone()]);
+    assert_eq!(new, std::slice::from_ref(&tea.id));
     memories.refuse(&tea.id).unwrap();
     for auto in [false, true] {
         assert_eq!(memories.take_answer(&parts[0], answer, auto), [], "refused");
