@@ -65,6 +65,14 @@ impl Asker {
     }
 }
 
+/// How many of the memories and of the exchanges that were found are told: what was only said takes three
+/// places of eight at most from what is remembered.
+pub(crate) fn shared(limit: usize, memories: usize, exchanges: usize) -> (usize, usize) {
+    let beside = exchanges.min(limit * 3 / 8);
+    let memories = memories.min(limit - beside);
+    (memories, exchanges.min(limit - memories))
+}
+
 /// Under what the vector of an exchange is kept.
 pub(crate) fn key(id: &ExchangeId) -> TextHash {
     Sha256::digest(format!("{}\n{}", id.session, id.turn)).into()

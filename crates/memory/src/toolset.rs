@@ -35,8 +35,8 @@ pub const EXCHANGE: &str = "exchange";
 /// Characters of it that are shown.
 const MAX_SAID: usize = 300;
 const MAX_ANSWER: usize = 600;
-/// How many memories a recall finds, and at most.
-const HITS: usize = 5;
+/// How many memories and exchanges a recall finds, and at most.
+const HITS: usize = 8;
 const MAX_HITS: usize = 20;
 
 /// The tools over the memories of a store.

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use super::{Memories, State, forgotten};
 use crate::document;
 use crate::entry::MemoryId;
-use crate::exchange::{Asker, Sessions};
+use crate::exchange::{Asker, Sessions, shared};
 use crate::index::Index;
 use crate::meaning::Meaning;
 use crate::memory::{Memory, Source};
@@ -142,30 +142,34 @@ impl Memories {
             meaning.of_query(query)
         });
         let known = self.look().known.clone();
-        let mut hits = Vec::new();
+        let mut memories = Vec::new();
         if asker.begun_by == Beginner::Owner {
-            let found = known.find(query, vector.as_ref(), limit).into_iter();
-            hits.extend(found.map(|(memory, ranked)| Hit {
-                what: Remembered::Memory(memory),
-                ranked,
-            }));
+            memories = known.find(query, vector.as_ref(), limit);
         }
-        let mut problem = None;
+        let (mut exchanges, mut problem) = (Vec::new(), None);
         if let Some((sessions, runtime)) = self.sessions.get() {
             let cosines = vector.zip(meaning);
             let cosines = cosines.map(|(vector, meaning)| meaning.cosines(&vector, asker));
             let cosines = cosines.unwrap_or_default();
             match sessions.find(runtime, query, asker, &cosines, limit) {
-                Ok(found) => hits.extend(found.into_iter().map(|(exchange, ranked)| Hit {
-                    what: Remembered::Exchange(exchange),
-                    ranked,
-                })),
+                Ok(found) => exchanges = found,
                 Err(why) => problem = Some(why),
             }
         }
+        let (remembered, said) = shared(limit, memories.len(), exchanges.len());
+        memories.truncate(remembered);
+        exchanges.truncate(said);
+        let memories = memories.into_iter().map(|(memory, ranked)| Hit {
+            what: Remembered::Memory(memory),
+            ranked,
+        });
+        let exchanges = exchanges.into_iter().map(|(exchange, ranked)| Hit {
+            what: Remembered::Exchange(exchange),
+            ranked,
+        });
+        let mut hits: Vec<_> = memories.chain(exchanges).collect();
         // Stable: of equal ones a memory is before an exchange.
         hits.sort_by(|one, other| other.ranked.score.total_cmp(&one.ranked.score));
-        hits.truncate(limit);
         Recalled { hits, problem }
     }
 

@@ -4,7 +4,7 @@ use samovar_core::history::{Exchange, ExchangeId, ExchangeQuery};
 use samovar_core::{Beginner, Future, SessionId, TurnId};
 
 use super::*;
-use crate::exchange::Exchanges;
+use crate::exchange::{Exchanges, shared};
 
 /// Exchanges as a test has them.
 #[derive(Default)]
@@ -78,6 +78,21 @@ impl Place {
         let name = format!("{} of exchanges", samovar_embed::NAME);
         let meaning = memories.meaning.get().unwrap();
         meaning.runtime.block_on(store.load(&name)).unwrap().len()
+    }
+}
+
+// proves MD-11
+#[test]
+fn what_was_only_said_takes_few_places_from_what_is_remembered() {
+    for (limit, memories, exchanges, told) in [
+        (8, 9, 9, (5, 3)),
+        (8, 9, 1, (7, 1)),
+        (8, 2, 9, (2, 6)),
+        (8, 0, 9, (0, 8)),
+        (20, 20, 20, (13, 7)),
+        (1, 1, 1, (1, 0)),
+    ] {
+        assert_eq!(shared(limit, memories, exchanges), told, "{limit}");
     }
 }
 
