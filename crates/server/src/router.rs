@@ -50,9 +50,9 @@ impl Shared {
     /// Ends the turns of sessions and of the chat's agent, which get the same time, and the stores.
     /// The audit has the stop, whichever of those that may ask for it comes first.
     pub(crate) async fn end_turns(&self, engine: &Engine, drain: Duration) {
-        self.days.end().await;
         let noted = self.api.note_stop(engine);
-        self.chatting.end(engine, drain, noted).await;
+        // The chat takes no more from the first moment on.
+        tokio::join!(self.chatting.end(engine, drain, noted), self.days.end());
     }
 }
 
