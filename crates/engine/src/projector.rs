@@ -19,12 +19,14 @@ use crate::projection;
 use self::catch_up::Unprojected;
 use self::claims::{Claims, ProjectedIds};
 use self::last::LastEvents;
+use self::progress::Progress;
 use self::recording::Recording;
 use self::spent::Spent;
 
 mod catch_up;
 mod claims;
 mod last;
+mod progress;
 mod reading;
 mod recording;
 mod spent;
@@ -202,14 +204,6 @@ impl Backlog {
     }
 }
 
-/// How many marks were made, how many of them are done, and which of them a reader waits for.
-#[derive(Clone, Copy, Default)]
-struct Progress {
-    marked: u64,
-    done: u64,
-    wanted: u64,
-}
-
 impl Projector {
     pub(crate) fn new(
         (journal, history, audit): (Arc<dyn Journal>, Arc<dyn History>, Arc<dyn Audit>),
@@ -301,27 +295,6 @@ impl Projector {
         self.is_marked();
     }
 
-    /// Counts a mark. Only a projector that has nothing to do is woken for it.
-    fn is_marked(&self) {
-        self.progress.send_if_modified(|progress| {
-            let is_idle = progress.done >= progress.marked;
-            progress.marked += 1;
-            is_idle
-        });
-    }
-
-    /// Notes that a reader waits for all that was marked, and answers how much that is.
-    fn wants_all(&self) -> u64 {
-        let mut all = 0;
-        self.progress.send_if_modified(|progress| {
-            all = progress.marked;
-            let is_new = progress.wanted < all && progress.done < all;
-            progress.wanted = all;
-            is_new
-        });
-        all
-    }
-
     /// How far a log in memory is in the history.
     pub(crate) fn position(&self, log: LogNo) -> Option<Seq> {
         self.state().done.get(&log).map(|done| done.at)
@@ -338,27 +311,6 @@ impl Projector {
 
     fn state(&self) -> MutexGuard<'_, Backlog> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until everything that was marked before is in the history; false when that takes too
-    /// long (DU-2).
-    pub(crate) async fn caught_up(&self, within: Duration) -> bool {
-        let wanted = self.wants_all();
-        let mut progress = self.progress.subscribe();
-        let done = progress.wait_for(|progress| progress.done >= wanted);
-        tokio::time::timeout(within, done).await.is_ok()
-    }
-
-    /// Waits until all that was marked of a session before is in the history; false when that takes too
-    /// long (DU-2).
-    pub(crate) async fn has_all_of(&self, session: &SessionId, within: Duration) -> bool {
-        let wanted = self.state().wanted(session);
-        if !self.state().has(session, &wanted) {
-            self.wants_all();
-        }
-        let mut progress = self.progress.subscribe();
-        let done = progress.wait_for(|_| self.state().has(session, &wanted));
-        tokio::time::timeout(within, done).await.is_ok()
     }
 
     /// Works until it is stopped, and then until nothing is left to do.

@@ -236,9 +236,7 @@ impl Opening {
         self.shared.api.note_start(&engine).await;
         self.shared.api.note_put_aside(&self.files).await;
         self.shared.relaying.begin(&engine).await;
-        self.shared.chatting.begin(&engine);
-        let state = &self.shared.api;
-        self.shared.days.begin(&engine, state, &config.memory);
+        self.shared.begin_work(&engine, &config.memory);
         unfinished::finish(&engine, &workspace).await;
         self.filler.send_replace(Some(engine.clone()));
         failpoint!("boot.serve.after");

@@ -17,6 +17,7 @@ use samovar_locale as locale;
 
 use crate::body::{self, Bodies};
 use crate::chatting::Chatting;
+use crate::config::MemoryConfig;
 use crate::days::Days;
 use crate::door::{self, Door};
 use crate::endpoint::{Call, Route, Verb};
@@ -47,6 +48,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Begins what the server does by itself: the chat's agent, and the reading of days that are over.
+    pub(crate) fn begin_work(&self, engine: &Arc<Engine>, memory: &MemoryConfig) {
+        self.chatting.begin(engine);
+        self.days.begin(engine, &self.api, memory);
+    }
+
     /// Ends the turns of sessions and of the chat's agent, which get the same time, and the stores.
     /// The audit has the stop, whichever of those that may ask for it comes first.
     pub(crate) async fn end_turns(&self, engine: &Engine, drain: Duration) {

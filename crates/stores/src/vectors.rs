@@ -67,7 +67,7 @@ enum Unusable {
     Sql(#[from] Error),
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("it has the format {0}")]
+    #[error("format {0}")]
     Format(u32),
 }
 

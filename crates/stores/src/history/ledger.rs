@@ -314,33 +314,8 @@ impl Ledger {
             let placed = checksum::placed(turn.map(TurnId::as_str), turn_seq);
             i64::from(row::message_sum(content_sum, placed, checksum::at(seq)))
         };
-        let [input, output, cache_read, cache_write, reasoning] = usage_columns(message.usage);
-        let values = params![
-            content.id,
-            self.row.key,
-            turn_key,
-            turn_seq,
-            integer(seq.0),
-            content.depth,
-            content.agent,
-            content.role,
-            content.parts,
-            content.parent,
-            content.model,
-            content.finish_reason,
-            content.metadata,
-            content.created_at,
-            sum(turn_seq, integer(seq.0)),
-            input,
-            output,
-            cache_read,
-            cache_write,
-            reasoning,
-        ];
-        let put = sql::first(connection, PUT_MESSAGE, values, |row| {
-            let place = (row.get("key")?, row.get("above")?);
-            Ok((place, row.get::<_, i64>("seq")?, row.get("turn_seq")?))
-        })?;
+        let place = (self.row.key, turn_key, turn_seq, integer(seq.0));
+        let put = insert(connection, &content, place, sum(turn_seq, integer(seq.0)))?;
         let Some((place, first_put, stands_at)) = put else {
             report_taken(&message.id);
             return Ok(());
@@ -426,6 +401,45 @@ fn report_taken(message: &MessageId) {
         %message,
         "a message was left out of the history: another session has one with its id"
     );
+}
+
+/// The key of a message and the first one that the index lacks, where it was first put, and in which turn.
+type Put = ((i64, i64), i64, i64);
+
+/// Writes a message; `None` when another session has its id.
+fn insert(
+    connection: &Connection,
+    content: &Content<'_>,
+    (session, turn, turn_seq, seq): (i64, Option<i64>, i64, i64),
+    sum: i64,
+) -> Result<Option<Put>, Failure> {
+    let [input, output, cache_read, cache_write, reasoning] = usage_columns(content.usage);
+    let values = params![
+        content.id,
+        session,
+        turn,
+        turn_seq,
+        seq,
+        content.depth,
+        content.agent,
+        content.role,
+        content.parts,
+        content.parent,
+        content.model,
+        content.finish_reason,
+        content.metadata,
+        content.created_at,
+        sum,
+        input,
+        output,
+        cache_read,
+        cache_write,
+        reasoning,
+    ];
+    sql::first(connection, PUT_MESSAGE, values, |row| {
+        let place = (row.get("key")?, row.get("above")?);
+        Ok((place, row.get("seq")?, row.get("turn_seq")?))
+    })
 }
 
 /// Writes the checksum of a message that was put again.

@@ -129,7 +129,7 @@ const TABLE: &[Row] = &[
     ),
     lab("model-server", &[], &[]),
     lab("prove", &["model-server"], &[]),
-    lab("recall", &["embed", "memory"], &[]),
+    lab("recall", &["core", "embed", "memory"], &[]),
     lab(
         "testkit",
         &["core", "doubles", "server", "model-server"],
