@@ -9,7 +9,6 @@ use samovar_core::audit::Audit;
 use samovar_core::history::{Change, Projection};
 use samovar_core::journal::LogNo;
 use samovar_core::{Broken, Clock, Damages, History, Journal, Millis, Seq, SessionId};
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +18,7 @@ use crate::projection;
 use self::catch_up::Unprojected;
 use self::claims::{Claims, ProjectedIds};
 use self::last::LastEvents;
-use self::progress::Progress;
+use self::progress::Marks;
 use self::recording::Recording;
 use self::spent::Spent;
 
@@ -59,7 +58,7 @@ pub(crate) struct Projector {
     retention: Duration,
     sync_every: Duration,
     state: Mutex<Backlog>,
-    progress: watch::Sender<Progress>,
+    marks: Marks,
     claims: Claims,
 }
 
@@ -211,7 +210,6 @@ impl Projector {
         damages: Arc<dyn Damages>,
         settings: &crate::Settings,
     ) -> Self {
-        let (progress, _) = watch::channel(Progress::default());
         let (retention, sync_every) = (settings.retention, settings.sync_every);
         let state = Mutex::new(Backlog::new(Recording::new(settings.approval)));
         Self {
@@ -224,7 +222,7 @@ impl Projector {
             retention,
             sync_every,
             state,
-            progress,
+            marks: Marks::new(),
             claims: Claims::default(),
         }
     }
@@ -292,7 +290,7 @@ impl Projector {
                 state.dirty.push_back(number);
             }
         }
-        self.is_marked();
+        self.marks.mark();
     }
 
     /// How far a log in memory is in the history.
@@ -313,15 +311,28 @@ impl Projector {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until everything that was marked before is in the history; false when that takes too
+    /// long (DU-2).
+    pub(crate) async fn caught_up(&self, within: Duration) -> bool {
+        let all = self.marks.wait_for_all();
+        tokio::time::timeout(within, all).await.is_ok()
+    }
+
+    /// Waits until all that was marked of a session before is in the history; false when that takes too
+    /// long (DU-2).
+    pub(crate) async fn has_all_of(&self, session: &SessionId, within: Duration) -> bool {
+        let wanted = self.state().wanted(session);
+        let all = || self.state().has(session, &wanted);
+        let there = self.marks.wait_until(all);
+        tokio::time::timeout(within, there).await.is_ok()
+    }
+
     /// Works until it is stopped, and then until nothing is left to do.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let mut progress = self.progress.subscribe();
+        let mut progress = self.marks.watch();
         let mut next_sync = Instant::now() + self.sync_every;
         loop {
-            let is_idle = {
-                let seen = progress.borrow_and_update();
-                seen.done >= seen.marked
-            };
+            let is_idle = progress.borrow_and_update().is_idle();
             if is_idle {
                 tokio::select! {
                     () = stop.cancelled() => break,
@@ -331,7 +342,7 @@ impl Projector {
             } else {
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    _ = progress.wait_for(|progress| progress.wanted > progress.done) => {}
+                    _ = progress.wait_for(|progress| progress.is_wanted()) => {}
                     () = tokio::time::sleep(GATHERING) => {}
                 }
                 let passed = self.pass().await;
@@ -386,7 +397,7 @@ impl Projector {
     /// Brings in what was marked before. What is marked meanwhile is for the next pass, or none would
     /// ever end while much happens.
     async fn pass(&self) -> Result<(), Broken> {
-        let marked = self.progress.borrow().marked;
+        let marked = self.marks.count();
         self.spend().await;
         self.record().await?;
         self.bring_in().await?;
@@ -417,10 +428,9 @@ impl Projector {
                 }
             }
             // Who waits for one session may have it.
-            self.progress.send_modify(|_| {});
+            self.marks.tell();
         }
-        self.progress
-            .send_modify(|progress| progress.done = progress.done.max(marked));
+        self.marks.are_done(marked);
         Ok(())
     }
 

@@ -31,7 +31,7 @@ impl Projector {
             .partition(|(_, entry)| entry.deleted);
         let left = deleted.into_iter().chain(alive).collect();
         self.state().left = left;
-        self.is_marked();
+        self.marks.mark();
     }
 
     /// Brings in what a former run left. What fails stays, and is tried again.

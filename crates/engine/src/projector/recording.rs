@@ -146,7 +146,7 @@ impl Projector {
         }
         recording.waiting.extend(decisions);
         drop(state);
-        self.is_marked();
+        self.marks.mark();
     }
 
     /// Appends, durably, what a session decided that is about to be deleted: its events go with it,

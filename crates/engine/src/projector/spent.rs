@@ -28,8 +28,8 @@ impl Projector {
             spent.usage = spent.usage.plus(usage);
             spent.waiting.push(told);
         }
-        self.is_marked();
-        self.wants_all();
+        self.marks.mark();
+        self.marks.want_all();
         if tokio::time::timeout(patience, counted).await.is_err() {
             tracing::debug!("tokens of a session in memory are counted later");
         }
