@@ -140,7 +140,7 @@ fn main() -> Result<()> {
         Some("gate") => return gate::print(&set, &mut out),
         Some("tuning") => Half::Tuning,
         None => Half::Figures,
-        Some(other) => anyhow::bail!("{other} is none of tuning, gate and cost"),
+        Some(other) => anyhow::bail!("{other}: expected tuning, gate or cost"),
     };
     let table = measure(&set, half)?;
     writeln!(

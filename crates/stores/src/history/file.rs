@@ -75,7 +75,7 @@ const LATER_TABLES: [(i64, &str); 2] = [(2, "search_range"), (2, "search_terms")
 /// The columns that later formats added to a table.
 const LATER_COLUMNS: [(i64, &str, &str); 2] = [(3, "turns", "fault"), (4, "sessions", "begun_by")];
 
-/// Makes the file when there is none; where it is.
+/// Makes the file unless it exists; answers where it is.
 pub(super) fn make(path: &Path) -> Result<PathBuf, Broken> {
     create(path).map_err(|error| Broken::Io(format!("history: {}: {error}", path.display())))
 }

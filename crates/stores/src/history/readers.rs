@@ -14,7 +14,7 @@ const READERS: u32 = 4;
 
 /// The connections that read: opened when they are needed, and kept. As long as one of them is there,
 /// `SQLite` leaves the WAL where it is when the writer's connection fails; a WAL that is missing after a
-/// crash means that somebody removed it.
+/// crash was removed by a person or a program.
 #[derive(Clone)]
 pub(super) struct Readers(Arc<Shared>);
 
