@@ -60,7 +60,7 @@ impl Access {
         let began = Instant::now();
         let mut was_told = false;
         loop {
-            let held = match open(config, purpose).await {
+            let held = match Box::pin(open(config, purpose)).await {
                 Ok(reached) => return Ok(reached),
                 Err(StartError::Open(held)) if held.code() == "data_dir_busy" => held,
                 Err(error) => return Err(error.into()),
@@ -93,7 +93,7 @@ impl Access {
     pub(crate) async fn close(self) {
         match self.opened {
             Opened::Elsewhere => {}
-            Opened::Here(home) => home.close().await,
+            Opened::Here(home) => Box::pin(home.close()).await,
             Opened::Shared(server) => {
                 let stopped = server.stop();
                 tokio::pin!(stopped);
@@ -109,7 +109,7 @@ impl Access {
     pub(crate) async fn close_now(self) {
         match self.opened {
             Opened::Elsewhere => {}
-            Opened::Here(home) => home.close_now().await,
+            Opened::Here(home) => Box::pin(home.close_now()).await,
             Opened::Shared(server) => server.stop_now().await,
         }
     }

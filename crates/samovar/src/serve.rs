@@ -56,7 +56,7 @@ pub(crate) async fn serve(args: args::Serve) -> Result<Exit, Failure> {
         }
         Ok(())
     };
-    run(found, show).await
+    Box::pin(run(found, show)).await
 }
 
 /// Serves what was found until it is asked to stop; asked again, it stops at once. `greet` says

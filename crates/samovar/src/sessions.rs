@@ -70,7 +70,7 @@ pub(crate) async fn sessions(command: Sessions) -> Result<Exit, Failure> {
                 told + "\n"
             })
         }
-        Sessions::Move { from, common } => move_here::move_here(from, &common).await,
+        Sessions::Move { from, common } => Box::pin(move_here::move_here(from, &common)).await,
         Sessions::Delete { id, yes, common } => delete(&id, yes, &common).await,
     }?;
     Ok(Exit::Ok)
@@ -119,7 +119,7 @@ pub(crate) async fn look_at<A>(
     let mut config = found.config.clone();
     config.data_dir = nothing.path().to_owned();
     config.owner = None;
-    reach(&config, Repeat::Harmless, question).await
+    Box::pin(reach(&config, Repeat::Harmless, question)).await
 }
 
 /// Asks something of the data directory, for a command that starts no turn.
@@ -140,7 +140,7 @@ pub(crate) async fn once<A>(
     question: impl AsyncFn(&Client) -> Result<A, Failure>,
 ) -> Result<A, Failure> {
     found.note_folder();
-    reach(&found.config, repeat, question).await
+    Box::pin(reach(&found.config, repeat, question)).await
 }
 
 async fn reach<A>(
@@ -170,7 +170,7 @@ async fn cancel(id: &str, common: &Common) -> Result<(), Failure> {
         let answer: CancelResult = client.agent("cancel", &params).await?;
         Ok((id, answer.cancelled))
     };
-    let answer = way.ask(Repeat::Harmless, asked).await;
+    let answer = Box::pin(way.ask(Repeat::Harmless, asked)).await;
     way.close().await;
     let (id, cancelled) = answer?;
     let answer = json!({ "sessionId": id, "cancelled": cancelled });

@@ -120,5 +120,5 @@ pub mod egress {
 /// # Errors
 /// [`StartError`]; nothing stays open then.
 pub async fn start(config: Config) -> Result<Server, StartError> {
-    Server::start(config).await
+    Box::pin(Server::start(config)).await
 }

@@ -61,7 +61,7 @@ pub(super) async fn demo(demo: Demo) -> Result<Exit, Failure> {
         found.config.relay.movie_rooms.push(demo.room.name.clone());
     }
     let invite = |server: &Server, found: &Setup| show(&demo, relay_url(server.url()), found);
-    serve::run(found, invite).await
+    Box::pin(serve::run(found, invite)).await
 }
 
 /// Gives a room the booking of a movie as its host.

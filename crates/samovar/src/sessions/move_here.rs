@@ -97,7 +97,7 @@ async fn sessions(found: &Setup, dir: &Path) -> Result<u64, Failure> {
     config.data_dir = dir.to_owned();
     Home::try_data_dir(&config)?;
     let asked = async |client: &Client| client.agent::<Stats>("getStats", &json!({})).await;
-    reach(&config, Repeat::Harmless, asked)
+    Box::pin(reach(&config, Repeat::Harmless, asked))
         .await
         .map(|stats| stats.sessions)
 }
