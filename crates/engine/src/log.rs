@@ -510,11 +510,6 @@ impl Draft {
         }
     }
 
-    /// The number of agents above the one whose event it is to be.
-    pub(crate) fn depth(&self) -> usize {
-        self.agent.as_ref().map_or(0, AgentPath::depth)
-    }
-
     /// What an event was made from that was not kept.
     fn again(event: Arc<Event>) -> Self {
         let Event {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use samovar_core::agent::MASTER;
 use samovar_core::approval::Answer;
 use samovar_core::{
-    Accepted, ApprovalId, Author, Broken, CallId, ContextLimit, Error, Kind, Message, MessageId,
-    Millis, Outcome, Prompt, ToolCall, ToolSpec,
+    Accepted, ApprovalId, Author, Broken, CallId, ContextLimit, Kind, Message, MessageId, Millis,
+    Outcome, Prompt, ToolCall, ToolSpec,
 };
+use tokio_util::sync::CancellationToken;
 
 use self::ask::AskEnd;
 use self::calls::Calls;
 use crate::context::{Images, Transcript};
 use crate::delegation;
 use crate::log::Draft;
-use crate::parts::refusal;
 use crate::turn::Step;
 
 mod ask;
@@ -27,21 +27,43 @@ mod keep;
 mod recovery;
 mod retry;
 mod state;
-mod stop;
 mod tainting;
 mod windows;
 
 pub(crate) use budget::unbudgeted;
 pub(crate) use inbox::{
-    Cancel, CancelTarget, FromTurn, Input, Newborn, Reply, answer, decider, not_asked, not_open,
-    refuse_call, refuse_decision,
+    Input, Newborn, Reply, answer, decider, not_asked, not_open, refuse_call, refuse_decision,
 };
 pub(crate) use retry::RetryTime;
-pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner, Stop};
+pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner};
 
 impl Runner {
-    /// Runs the turn.
-    pub(crate) async fn run(mut self) -> FinishedRun {
+    /// Runs the turn, until it is to stop.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> FinishedRun {
+        let how = tokio::select! {
+            // What is ready when it is to stop is taken in.
+            biased;
+            how = self.work() => how,
+            () = stop.cancelled() => RunEnd::Stopped,
+        };
+        if let Err(broken) = self.arrive().await {
+            tracing::debug!(turn = %self.turn_id, %broken, "what was noted last is not kept");
+        }
+        self.folded().await;
+        self.inbox.close();
+        let mut leftover = Vec::new();
+        while let Ok(input) = self.inbox.try_recv() {
+            leftover.push(input);
+        }
+        FinishedRun {
+            turn_id: self.turn_id,
+            leftover,
+            unkept: self.pending,
+            how,
+        }
+    }
+
+    async fn work(&mut self) -> RunEnd {
         // One that begins was told already; one that resumes looks again.
         if self.told.layers.is_empty() {
             let situation = self.turn.place().situation.as_deref();
@@ -54,29 +76,10 @@ impl Runner {
                 .tell(&self.definition, &self.agent, session, situation);
             self.told = told.await;
         }
-        let how = match self.drive().await {
-            Ok(how) => how,
-            Err(broken) => {
-                tracing::error!(turn = %self.turn_id, %broken, "a turn broke off");
-                RunEnd::Broken(broken)
-            }
-        };
-        let is_stopped = self.stop == Stop::InTime;
-        let was_stopped = how == RunEnd::Finished && is_stopped;
-        for reply in self.stopped_for {
-            answer(reply, stopped(&how, is_stopped));
-        }
-        self.inbox.close();
-        let mut leftover = Vec::new();
-        while let Ok(input) = self.inbox.try_recv() {
-            leftover.push(input);
-        }
-        FinishedRun {
-            turn_id: self.turn_id,
-            leftover,
-            was_stopped,
-            how,
-        }
+        self.drive().await.unwrap_or_else(|broken| {
+            tracing::error!(turn = %self.turn_id, %broken, "a turn broke off");
+            RunEnd::Broken(broken)
+        })
     }
 
     /// What its model is shown, as the log has it.
@@ -98,7 +101,6 @@ impl Runner {
             self.take_up().await?;
         }
         loop {
-            self.wait_for_stop().await?;
             match self.turn.next() {
                 Step::Record(kind @ Kind::StepStarted { .. }) => self.begin_step(kind).await?,
                 Step::Record(kind) => self.note(kind),
@@ -111,10 +113,7 @@ impl Runner {
                 Step::CallModel { max_tokens } => {
                     self.note_window();
                     self.keep().await?;
-                    // Somebody may have stopped it while it waited for room.
-                    if self.turn.is_over() {
-                        continue;
-                    }
+                    self.refuse_late();
                     if self.ask(max_tokens).await? == AskEnd::Left {
                         return Ok(RunEnd::Left);
                     }
@@ -190,19 +189,6 @@ impl Runner {
         Draft::new(Some(self.turn_id.clone()), author, kind).of(&self.agent)
     }
 
-    /// Keeps the first of what was noted, with one commit.
-    async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
-        let drafts = self.pending[..count].to_vec();
-        let ahead = (&self.turn_id, &self.turn);
-        self.session.keep(drafts, Some(ahead)).await?;
-        let kept = self.pending.drain(..count);
-        // What cannot wait has room of its own.
-        if kept.fold(false, |any, draft| any | draft.kind.can_wait()) {
-            self.has_room();
-        }
-        Ok(())
-    }
-
     fn prompt(&self, max_tokens: u32) -> Prompt {
         self.prompt_within(self.limit().as_ref(), max_tokens)
     }
@@ -243,18 +229,45 @@ impl Runner {
             .has_tool(&self.definition, &self.turn, &self.told, tool)
     }
 
-    /// Ends the turn, unless it is over; whoever wants that hears of it once the end is kept.
-    fn stop(&mut self, reply: Reply) {
-        if !self.turn.is_over() {
-            self.stop = Stop::InTime;
-            for kind in self.turn.cancelled("the turn was stopped") {
-                self.note(kind);
+    /// Refuses what came twice: before the model is asked, no call waits for anything.
+    fn refuse_late(&mut self) {
+        while let Ok(input) = self.inbox.try_recv() {
+            match input {
+                Input::Settle(call, _, reply) => refuse_call(&call, reply),
+                Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
             }
         }
-        if self.stop == Stop::No {
-            self.stop = Stop::TooLate;
+    }
+
+    /// Takes in what was sent to the turn; whether a person decided.
+    async fn attend(&mut self, input: Input) -> Result<bool, Broken> {
+        match input {
+            Input::Settle(call, outcome, reply) => {
+                self.settle(call, outcome, reply).await?;
+                Ok(false)
+            }
+            Input::Decide(approval, answer, reply) => {
+                self.decide(&approval, answer, reply).await?;
+                Ok(true)
+            }
         }
-        self.stopped_for.push(reply);
+    }
+
+    /// Takes in what is sent to the turn while something is looked at, which changes nothing; whether
+    /// a person decided.
+    async fn attend_during<T>(
+        &mut self,
+        looks: impl Future<Output = T>,
+    ) -> Result<(T, bool), Broken> {
+        let mut looks = std::pin::pin!(looks);
+        let mut is_decided = false;
+        loop {
+            // Both are safe to drop halfway: a look changes nothing, a channel keeps its items.
+            tokio::select! {
+                seen = &mut looks => return Ok((seen, is_decided)),
+                Some(input) = self.inbox.recv() => is_decided |= self.attend(input).await?,
+            }
+        }
     }
 
     /// Closes a call that waits for a client, or for a child.
@@ -341,16 +354,5 @@ impl Runner {
             delegation::describe(&mut message, name, None);
         }
         message
-    }
-}
-
-/// The reply to a cancel, given how the turn ended.
-fn stopped(how: &RunEnd, is_stopped: bool) -> Result<Accepted, Error> {
-    match how {
-        RunEnd::Finished => Ok(Accepted::Cancelled {
-            stopped: is_stopped,
-        }),
-        RunEnd::Parked | RunEnd::Left => Ok(Accepted::Cancelled { stopped: false }),
-        RunEnd::Broken(broken) => Err(refusal(broken.clone())),
     }
 }

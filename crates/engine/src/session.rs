@@ -1,7 +1,7 @@
 //! A session's mailbox: the one owner of its state. Commands come in one at a time and are accepted
 //! or refused at once; turns run beside it and report when they end.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use samovar_core::{
     Kind, MessageId, Sender, Seq, SessionChange, SessionCopy, SessionId, TurnId, Usage, failpoint,
 };
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{Id, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ use crate::runner::{FinishedRun, Reply, answer};
 use crate::state::StateGuard;
 use crate::told::OfSession;
 
-use self::children::FromTurns;
+use self::children::Newborns;
 use self::turns::{LiveState, LiveTurns};
 use self::undo::Reach;
 
@@ -34,6 +34,7 @@ mod awaited;
 mod children;
 mod copied;
 mod current;
+mod ends;
 mod in_memory;
 pub(crate) mod load;
 mod own;
@@ -47,8 +48,8 @@ mod waking;
 
 /// Commands of clients that wait for a turn's attention, at most.
 const MAX_INPUTS: usize = 32;
-/// Places that are kept for the ends of its children, and for what stops it.
-const KEPT_INPUTS: usize = crate::delegation::MAX_CHILDREN + 1;
+/// Places that are kept for the ends of its children.
+const KEPT_INPUTS: usize = crate::delegation::MAX_CHILDREN;
 /// How long a session stays in memory when that is nearly used up and nothing needs it there.
 const SOON: Duration = Duration::from_millis(100);
 /// How long a session waits before it tries again to keep a turn's end, or its beginning.
@@ -98,9 +99,11 @@ pub(crate) struct Mailbox {
     last_head: Seq,
     /// In boxes, because the task of an idle session has places for one.
     turns: JoinSet<Box<FinishedRun>>,
-    /// Which turn each task runs.
-    tasks: HashMap<Id, TurnId>,
-    from_turns: FromTurns,
+    newborns: Newborns,
+    /// Letters that were read ahead.
+    late: VecDeque<Letter>,
+    /// Whether the letter that was read last has stopped a turn.
+    was_stopped: bool,
     stop: CancellationToken,
 }
 
@@ -110,8 +113,6 @@ struct OpenSession {
     live: LiveTurns,
     /// Whether the next message's turn could not begin because there was no room to keep that.
     waits_for_room: bool,
-    /// Who waits for the session's deletion.
-    closing: Vec<Reply>,
 }
 
 impl Mailbox {
@@ -123,29 +124,45 @@ impl Mailbox {
             let continuing = self.parts.continuing.clone();
             // All are safe to drop halfway: letters and ended turns wait where they are.
             tokio::select! {
-                letter = letters.recv() => match letter {
+                letter = next(&mut self.late, letters) => match letter {
                     Some(Letter::Leave) if self.is_idle() => return,
                     // Boxed, like the others here, so that the task of an idle session is small.
                     Some(letter) => Box::pin(self.read(letter)).await,
                     None => return,
                 },
-                Some(ended) = self.turns.join_next_with_id() => {
+                Some(ended) = self.turns.join_next() => {
                     Box::pin(self.turn_ended(ended)).await;
                 }
-                said = self.from_turns.recv() => Box::pin(self.hear(said)).await,
+                newborn = self.newborns.recv() => self.begin_child(*newborn),
                 () = self.stop.cancelled() => return,
                 Ok(permit) = continuing.acquire_owned(), if self.wants_to_go_on() => {
                     Box::pin(self.take_up(permit)).await;
                 }
                 () = tokio::time::sleep_until(looks_at), if self.looks_after() => {
                     again = None;
-                    if !Box::pin(self.look_after()).await {
-                        continue;
-                    }
-                    if self.is_idle() {
+                    if Box::pin(self.look_after()).await && self.is_idle() {
                         return;
                     }
                 }
+            }
+            if std::mem::take(&mut self.was_stopped) {
+                self.answer_repeated(letters);
+            }
+            Box::pin(self.act()).await;
+        }
+    }
+
+    /// Answers those who have stopped whichever turn runs while it was being stopped: they do not mean
+    /// the next one.
+    fn answer_repeated(&mut self, letters: &mut mpsc::Receiver<Letter>) {
+        while let Ok(letter) = letters.try_recv() {
+            match letter {
+                Letter::Command(command, reply)
+                    if matches!(command.action, Action::Cancel { turn: None }) =>
+                {
+                    answer(reply, Ok(Accepted::Cancelled { stopped: true }));
+                }
+                letter => self.late.push_back(letter),
             }
         }
     }
@@ -158,18 +175,11 @@ impl Mailbox {
 
     /// Does what could not be done before. Whether nothing is left to do.
     async fn look_after(&mut self) -> bool {
-        if !self.unstick().await {
+        if !self.end_due().await {
             return false;
         }
-        if self.is_interrupted() {
-            self.interrupt().await;
-        }
-        self.tell_due().await;
-        if self.open.as_mut().is_some_and(OpenSession::looks_for_room) {
-            self.go_on().await;
-            return false;
-        }
-        true
+        self.tell_ends().await;
+        !self.open.as_mut().is_some_and(OpenSession::looks_for_room)
     }
 
     /// When the session looks after itself: once nothing has come for a while; or `again`, which no
@@ -200,7 +210,7 @@ impl Mailbox {
         if self.parts.keeping == Keeping::Memory {
             return false; // It cannot come back.
         }
-        let is_heard = self.from_turns.is_empty() && self.turns.is_empty();
+        let is_heard = self.newborns.is_empty() && self.turns.is_empty();
         is_heard && open.state().next().is_none() && open.live.are_idle() && !open.has_due()
     }
 
@@ -307,7 +317,7 @@ impl Mailbox {
             usage,
         } = change;
         let missing = self.missing();
-        let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
+        let Some(open) = self.open.as_ref() else {
             return Err(missing);
         };
         let mut new_route = None;
@@ -376,7 +386,6 @@ impl OpenSession {
             session,
             live: LiveTurns::default(),
             waits_for_room: false,
-            closing: Vec::new(),
         }
     }
 
@@ -395,20 +404,27 @@ impl OpenSession {
     fn has_due(&self) -> bool {
         let does_not_run = |turn: &TurnId| {
             let live = self.live.get(turn);
-            live.is_some_and(|live| !matches!(live.state, LiveState::Running(_) | LiveState::Left))
+            live.is_some_and(|live| !matches!(live.state, LiveState::Running(..) | LiveState::Left))
         };
         let has_end = self.state().ended().any(|end| does_not_run(&end.parent));
-        has_end || self.live.has_due()
+        has_end
     }
 
-    /// Whether the end of a turn whose task is gone could not be kept yet.
+    /// Whether the end of a turn could not be kept yet.
     fn is_stuck(&self) -> bool {
-        let is_stuck = |state: &LiveState| matches!(state, LiveState::Stuck(_));
-        self.live.find(is_stuck).is_some()
+        !self.live.ending().is_empty()
     }
 
     /// Whether it waited for room until now, and is to look again.
     fn looks_for_room(&mut self) -> bool {
         std::mem::take(&mut self.waits_for_room)
+    }
+}
+
+/// The next letter: those that were read ahead come first. Safe to drop halfway.
+async fn next(late: &mut VecDeque<Letter>, letters: &mut mpsc::Receiver<Letter>) -> Option<Letter> {
+    match late.pop_front() {
+        Some(letter) => Some(letter),
+        None => letters.recv().await,
     }
 }

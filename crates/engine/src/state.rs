@@ -421,6 +421,20 @@ impl State {
         begun.find(|(_, open)| open.is_root()).map(|(id, _)| id)
     }
 
+    /// A turn and all that it waits for.
+    pub(crate) fn tree(&self, top: &TurnId) -> Vec<TurnId> {
+        let mut tree = vec![top.clone()];
+        let mut at = 0;
+        while let Some(above) = tree.get(at).cloned() {
+            let below = self
+                .begun()
+                .filter(|(_, open)| open.parent.as_ref() == Some(&above));
+            tree.extend(below.map(|(id, _)| id.clone()));
+            at += 1;
+        }
+        tree
+    }
+
     /// The position in front of a turn that is not over.
     fn before(&self, id: &TurnId) -> Option<Seq> {
         let first = self.turns.get(id)?.at?;
@@ -440,12 +454,6 @@ impl State {
     /// The ends of children that their callers have not heard of.
     pub(crate) fn ended(&self) -> impl Iterator<Item = &ChildEnd> {
         self.ended.iter()
-    }
-
-    /// The end of a child that its caller has not heard of.
-    pub(crate) fn end_of(&self, child: &TurnId) -> Option<&ChildEnd> {
-        let mut ended = self.ended();
-        ended.find(|end| end.child.as_ref() == Some(child))
     }
 
     /// The messages that wait for their turn or to join one, in the order of their turns: one that
@@ -538,8 +546,8 @@ impl OpenTurn {
         self.transcript.parent()
     }
 
-    /// What its model has said last, if it is a child.
-    pub(crate) fn last_said(&self) -> Option<&Message> {
-        delegation::last_said(self.transcript.messages())
+    /// What was said in it, if it is a child.
+    pub(crate) fn messages(&self) -> impl DoubleEndedIterator<Item = &Message> {
+        self.transcript.messages()
     }
 }

@@ -509,29 +509,6 @@ impl Turn {
     pub fn continuations(&self) -> u32 {
         self.continuations
     }
-
-    /// Takes back what was to begin and was not kept, before the turn ends: a call, or an
-    /// iteration, that did not start after all.
-    pub(crate) fn take_back(&mut self, kind: &Kind) {
-        if let Kind::StepStarted { .. } = kind {
-            self.hold = None;
-        }
-        if let Kind::StepStarted {
-            iteration,
-            attempt: 1,
-            ..
-        } = kind
-        {
-            self.iteration = iteration.saturating_sub(1);
-        }
-        if let Kind::CallStarted { call, .. } | Kind::ApprovalAsked { call, .. } = kind {
-            let open = self.calls.iter_mut().find(|open| open.call.id == *call);
-            if let Some(open) = open {
-                (open.state, open.intent) = (CallState::Fresh, None);
-                open.approving = open.approving.take().filter(|known| known.is_allowed);
-            }
-        }
-    }
 }
 
 /// A call that had begun to touch the world may or may not have done it.

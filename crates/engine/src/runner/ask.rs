@@ -8,10 +8,8 @@ use samovar_core::{
     ProviderEvent, failpoint,
 };
 use samovar_locale as locale;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::inbox::{Input, refuse_call, refuse_decision};
 use super::retry::Failure;
 use super::state::Runner;
 use crate::answer::{self, Answer, Ending};
@@ -34,14 +32,12 @@ enum ReadEnd {
     Whole(Ending),
     /// Its server failed.
     Failed(Failure),
-    /// Somebody stopped the turn.
-    Stopped(super::inbox::Reply),
     /// The time of the budget is over.
     Late,
 }
 
-/// What was shown is on its way from the spool to the journal.
-type Folding = samovar_core::Future<'static, Result<(), Broken>>;
+/// What is on its way to the journal.
+pub(crate) type Folding = samovar_core::Future<'static, Result<(), Broken>>;
 
 impl Runner {
     /// Asks the model once, and notes what came of it.
@@ -73,11 +69,6 @@ impl Runner {
                 return self.give_up(answer, failure).await;
             }
             ReadEnd::Failed(failure) => return self.give_up(answer, failure).await,
-            ReadEnd::Stopped(reply) => {
-                let (reason, usage) = (answer::CANCELLED.to_owned(), None);
-                self.note_salvage(answer, Ending { reason, usage });
-                self.stop(reply);
-            }
             ReadEnd::Late => {
                 let (reason, usage) = (answer::OUT_OF_TIME.to_owned(), None);
                 self.note_salvage(answer, Ending { reason, usage });
@@ -128,36 +119,12 @@ impl Runner {
 
     async fn hear(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
         let began = Instant::now();
-        let place = self.wait_for_place().await;
+        // Fewer turns ask a model, in the order in which they came. It is never closed.
+        let place = self.parts.asking.clone().acquire_owned().await.ok();
         self.patience.waited(began.elapsed());
-        let place = match place {
-            Ok(place) => place,
-            Err(reply) => return Ok(ReadEnd::Stopped(reply)),
-        };
         let heard = self.hear_out(answer, max_tokens).await;
         drop(place);
         heard
-    }
-
-    /// Waits until fewer turns ask a model, in the order in which they came.
-    ///
-    /// # Errors
-    /// A stop of the turn, with the reply that it waits for.
-    async fn wait_for_place(
-        &mut self,
-    ) -> Result<Option<OwnedSemaphorePermit>, super::inbox::Reply> {
-        let mut place = std::pin::pin!(self.parts.asking.clone().acquire_owned());
-        loop {
-            // Both are safe to drop halfway: the place in the line is kept, a channel its items.
-            tokio::select! {
-                biased;
-                // It is never closed.
-                place = &mut place => return Ok(place.ok()),
-                Some(input) = self.inbox.recv() => if let Some(reply) = stop_in(input) {
-                    return Err(reply);
-                },
-            }
-        }
     }
 
     async fn hear_out(&mut self, answer: &mut Answer, max_tokens: u32) -> Result<ReadEnd, Broken> {
@@ -173,17 +140,20 @@ impl Runner {
         let mut in_flight = self.parts.memory.share();
         in_flight.set(2 * weight::of_conversation(&prompt.messages));
         let stream = self.model.provider.stream(prompt);
-        let mut folding = None;
-        let heard = self
-            .listen(answer, max_tokens, (stream, in_flight), &mut folding)
-            .await;
-        // What is kept next would wait for it, too, and tells of a store that failed.
-        if let Some(folding) = folding
-            && let Err(broken) = folding.await
-        {
-            tracing::debug!(turn = %self.turn_id, %broken, "what was shown stays in memory");
-        }
+        let heard = self.listen(answer, max_tokens, (stream, in_flight)).await;
+        self.folded().await;
         heard
+    }
+
+    /// Waits for what was shown to be in the journal. What is kept next would wait for it, too, and tells
+    /// of a store that failed.
+    pub(super) async fn folded(&mut self) {
+        if let Some(folding) = &mut self.folding {
+            if let Err(broken) = folding.await {
+                tracing::debug!(turn = %self.turn_id, %broken, "what was shown stays in memory");
+            }
+            self.folding = None;
+        }
     }
 
     /// Keeps and shows what the model says, until it has said all. Memory lets go of what was shown
@@ -193,33 +163,25 @@ impl Runner {
         answer: &mut Answer,
         max_tokens: u32,
         (mut stream, mut in_flight): (provider::Answer, Held),
-        folding: &mut Option<Folding>,
     ) -> Result<ReadEnd, Broken> {
         let mut late = std::pin::pin!(self.out_of_time());
         loop {
-            if folding.is_none() && self.session.log.wants_folding() {
+            if self.folding.is_none() && self.session.log.wants_folding() {
                 let log = self.session.log.clone();
-                *folding = Some(Box::pin(async move { log.fold().await }));
+                self.folding = Some(Box::pin(async move { log.fold().await }));
             }
-            let reads = folding.is_none() || !self.session.log.waits_for_fold();
-            // All are safe to drop halfway: a stream keeps what it has read, a channel its items, and
-            // the fold is kept.
+            let reads = self.folding.is_none() || !self.session.log.waits_for_fold();
+            // All are safe to drop halfway: a stream keeps what it has read, and the fold is kept.
             let said = tokio::select! {
                 said = stream.next(), if reads => said,
-                folded = folded(folding) => {
-                    *folding = None;
-                    if let Err(broken) = folded
-                        && let Some(reply) = self.wait_for_room(broken).await?
-                    {
-                        return Ok(ReadEnd::Stopped(reply));
+                folded = folded(&mut self.folding) => {
+                    self.folding = None;
+                    if let Err(broken) = folded {
+                        self.wait_for_room(broken).await?;
                     }
                     continue;
                 }
                 () = &mut late => return Ok(ReadEnd::Late),
-                Some(input) = self.inbox.recv() => match stop_in(input) {
-                    Some(reply) => return Ok(ReadEnd::Stopped(reply)),
-                    None => continue,
-                },
             };
             in_flight.set(0);
             let Some(said) = said else {
@@ -233,9 +195,7 @@ impl Runner {
                 }));
             };
             let (live, heard) = self.take(answer, said, max_tokens);
-            if let Some(reply) = self.show(live).await? {
-                return Ok(ReadEnd::Stopped(reply));
-            }
+            self.show(live).await?;
             if let Some(heard) = heard {
                 return Ok(heard);
             }
@@ -297,9 +257,8 @@ impl Runner {
         (live, heard)
     }
 
-    /// Keeps and shows what one read brought; the next read waits until there is room for it. Answers
-    /// with who stops the turn meanwhile.
-    async fn show(&mut self, live: Vec<Kind>) -> Result<Option<super::inbox::Reply>, Broken> {
+    /// Keeps and shows what one read brought; the next read waits until there is room for it.
+    async fn show(&mut self, live: Vec<Kind>) -> Result<(), Broken> {
         let drafts = live.into_iter();
         // Keys were cut out over the borders of pieces.
         let piece = |kind| Draft {
@@ -314,23 +273,11 @@ impl Runner {
                 self.has_room();
                 break;
             };
-            if let Some(reply) = self.wait_for_room(refused.why).await? {
-                return Ok(Some(reply));
-            }
+            self.wait_for_room(refused.why).await?;
             drafts = refused.drafts;
         }
-        Ok(None)
+        Ok(())
     }
-}
-
-/// The wish to stop; everything else is refused while no call is open.
-fn stop_in(input: Input) -> Option<super::inbox::Reply> {
-    match input {
-        Input::Cancel(cancel) => return Some(cancel.reply),
-        Input::Settle(call, _, reply) => refuse_call(&call, reply),
-        Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
-    }
-    None
 }
 
 /// The end of a fold, while one runs.

@@ -24,9 +24,6 @@ impl Runner {
         if self.is_budgeted() {
             // What the last call used is kept before others may use what it has left over.
             self.keep().await?;
-            if self.turn.is_over() {
-                return Ok(());
-            }
         }
         // What joins is a part of the prompt; without room for it, it waits again at the turn's end.
         let steering = self.take_steering();

@@ -15,7 +15,6 @@ use samovar_core::{
 use serde_json::Value;
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::inbox::{FromTurn, Input, Newborn};
 use super::state::Runner;
 use crate::edges;
 use crate::gate;
@@ -72,23 +71,16 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Runs all of them, or until the turn is stopped. What was noted last is kept by whoever goes
-    /// on, so that the last result shares its commit with the next step.
+    /// Runs all of them. What was noted last is kept by whoever goes on, so that the last result shares
+    /// its commit with the next step.
     pub(super) async fn run(mut self) -> Result<(), Broken> {
         loop {
             while let Ok(input) = self.runner.inbox.try_recv() {
-                if self.attend(input).await? {
-                    return Ok(());
-                }
-            }
-            // Somebody may have stopped the turn while an answer to a call waited for room.
-            if self.runner.turn.is_over() {
-                return Ok(());
+                self.is_decided |= self.runner.attend(input).await?;
             }
             self.look_again();
             self.start_some().await?;
-            let waits = self.runner.is_stopping;
-            if self.running.is_empty() && !waits || self.runner.turn.is_over() {
+            if self.running.is_empty() {
                 return Ok(());
             }
             // All are safe to drop halfway: a task's result and a channel's items wait.
@@ -98,9 +90,7 @@ impl<'a> Calls<'a> {
                     self.show_progress(call, progress).await?;
                 }
                 Some(input) = self.runner.inbox.recv() => {
-                    if self.attend(input).await? {
-                        return Ok(());
-                    }
+                    self.is_decided |= self.runner.attend(input).await?;
                 }
                 // Its session is gone, and ends the task.
                 else => pending().await,
@@ -109,9 +99,6 @@ impl<'a> Calls<'a> {
             self.close_ready();
             if !self.running.is_empty() {
                 self.runner.keep().await?;
-            }
-            if self.runner.turn.is_over() {
-                return Ok(());
             }
         }
     }
@@ -122,32 +109,11 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Does what somebody sent to the turn; whether it is stopped. Its tasks end with the set, and
-    /// results that are there already stay.
-    async fn attend(&mut self, input: Input) -> Result<bool, Broken> {
-        match input {
-            Input::Settle(call, outcome, reply) => {
-                self.runner.settle(call, outcome, reply).await?;
-                Ok(false)
-            }
-            Input::Decide(approval, answer, reply) => {
-                self.runner.decide(&approval, answer, reply).await?;
-                // Not now: what is about to start is in no queue, and would get into one again.
-                self.is_decided = true;
-                Ok(false)
-            }
-            Input::Cancel(cancel) => {
-                self.close_ready();
-                Ok(self.runner.cancel(cancel))
-            }
-        }
-    }
-
     /// Starts what there is room for, and asks about what a person decides. Intents and questions are
     /// kept before any effect, those of calls that start together with one commit.
     async fn start_some(&mut self) -> Result<(), Broken> {
         // The call is found again when the person has answered.
-        if self.runner.turn.asks_a_person() || self.runner.is_stopping {
+        if self.runner.turn.asks_a_person() {
             return Ok(());
         }
         let Batch {
@@ -159,17 +125,11 @@ impl<'a> Calls<'a> {
             return Ok(());
         }
         let looks = self.look_at(&admitted, &asking);
-        let Some(mut looks) = self.watch_inbox_during(looks).await? else {
-            return Ok(());
-        };
-        // It is to be stopped: nothing of it begins any more.
-        if self.runner.is_stopping {
-            return Ok(());
-        }
+        let (mut looks, is_decided) = self.runner.attend_during(join_all(looks)).await?;
+        // Not now: what is about to start is in no queue, and would get into one again.
+        self.is_decided |= is_decided;
         let of_asking = looks.split_off(admitted.len());
-        let Some(mut born) = self.delegate_all(delegated).await? else {
-            return Ok(());
-        };
+        self.delegate_all(delegated).await?;
         let admitted = self.intend_all(admitted, looks);
         for ((examined, why), look) in asking.into_iter().zip(of_asking) {
             self.ask_about(&examined, why, look);
@@ -182,26 +142,8 @@ impl<'a> Calls<'a> {
             return self.runner.keep().await;
         });
         self.runner.keep().await?;
-        // Somebody may have stopped the turn while the intents waited for room.
-        if self.runner.turn.is_over() {
-            return Ok(());
-        }
-        let turn = &self.runner.turn;
-        // What was to begin may have been taken back while it waited for room.
-        born.retain(|(call, _)| turn.has_begun(call));
         for start in admitted {
-            let has_intent = self.runner.turn.has_begun(&start.examined.call.id);
-            if has_intent || !self.runner.is_stopping {
-                self.spawn(start);
-            }
-        }
-        for (_, newborn) in born {
-            // A session that ends meanwhile finds it in the log again.
-            drop(
-                self.runner
-                    .mailbox
-                    .try_send(FromTurn::Born(Box::new(newborn))),
-            );
+            self.spawn(start);
         }
         Ok(())
     }
@@ -279,26 +221,6 @@ impl<'a> Calls<'a> {
         all.collect()
     }
 
-    /// Waits for looks; none when the turn is stopped meanwhile.
-    async fn watch_inbox_during(
-        &mut self,
-        looks: Vec<PendingLook>,
-    ) -> Result<Option<Vec<Look>>, Broken> {
-        let looks = join_all(looks);
-        tokio::pin!(looks);
-        loop {
-            // Both are safe to drop halfway: a look changes nothing, a channel keeps its items.
-            tokio::select! {
-                seen = &mut looks => return Ok(Some(seen)),
-                Some(input) = self.runner.inbox.recv() => {
-                    if self.attend(input).await? || self.runner.turn.is_over() {
-                        return Ok(None);
-                    }
-                }
-            }
-        }
-    }
-
     /// Notes the intents of what may run now; what is to be asked about again is.
     fn intend_all(&mut self, admitted: Vec<Start>, looks: Vec<Look>) -> Vec<Start> {
         let mut starts = Vec::with_capacity(admitted.len());
@@ -342,27 +264,19 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Notes the starts of children; `None` if the turn is stopped meanwhile.
-    async fn delegate_all(
-        &mut self,
-        calls: Vec<Delegated>,
-    ) -> Result<Option<Vec<(CallId, Newborn)>>, Broken> {
+    /// Notes the starts of children.
+    async fn delegate_all(&mut self, calls: Vec<Delegated>) -> Result<(), Broken> {
         if !calls.is_empty() && self.runner.is_budgeted() {
             // What the last call used is kept before children may use what it has left over.
             self.runner.keep().await?;
-            if self.runner.turn.is_over() || self.runner.is_stopping {
-                return Ok(None);
-            }
         }
-        let mut born = Vec::new();
         for (examined, grounds) in calls {
             let (call, spec) = (&examined.call, &examined.tool.spec);
-            match self.runner.delegate(call, spec, grounds).await {
-                Ok(newborn) => born.push((call.id.clone(), newborn)),
-                Err(outcome) => self.refuse(call, outcome),
+            if let Err(outcome) = self.runner.delegate(call, spec, grounds).await {
+                self.refuse(call, outcome);
             }
         }
-        Ok(Some(born))
+        Ok(())
     }
 
     fn has_room(&self, tool: &Tool, admitted: &[Start]) -> bool {
@@ -456,8 +370,8 @@ impl<'a> Calls<'a> {
             return;
         };
         let turn = &self.runner.turn;
-        if turn.is_over() || turn.is_closed(&running.call) {
-            // Somebody outside was faster; behind the end of a turn there is nothing of it.
+        if turn.is_closed(&running.call) {
+            // Somebody outside was faster.
             return;
         }
         let (call, name, mut outcome) = (running.call, running.name, outcome.readable());

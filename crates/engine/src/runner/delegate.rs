@@ -25,7 +25,7 @@ impl Runner {
         call: &ToolCall,
         spec: &ToolSpec,
         grounds: Option<Grounds>,
-    ) -> Result<Newborn, Outcome> {
+    ) -> Result<(), Outcome> {
         let newborn = self.conceive(call, spec, grounds).await;
         planted!("child-starts-twice", {
             let born = newborn.as_ref().ok().map(|newborn| &newborn.turn_id);
@@ -41,7 +41,9 @@ impl Runner {
             }
             self.pending.extend(drafts);
         });
-        newborn.map_err(|refusal| refusal.outcome())
+        self.born
+            .push(newborn.map_err(|refusal| refusal.outcome())?);
+        Ok(())
     }
 
     async fn conceive(
@@ -134,7 +136,7 @@ impl Runner {
     }
 
     /// The child's model: the one that the caller wants, else its own, else the caller's.
-    async fn model_for(&self, definition: &Agent, order: &Order) -> Result<Model, Refusal> {
+    async fn model_for(&mut self, definition: &Agent, order: &Order) -> Result<Model, Refusal> {
         let of_agent = definition.model.as_ref().map(|model| model.name.as_str());
         let name = order.model().or(of_agent);
         let found = self.parts.models.find(name.unwrap_or(self.turn.route()));

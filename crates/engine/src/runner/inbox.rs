@@ -16,53 +16,6 @@ pub(crate) enum Input {
     Settle(CallId, Outcome, Option<Reply>),
     /// A person's decision about a call.
     Decide(ApprovalId, Answer, Reply),
-    /// Stop, after those that the turn waits for.
-    Cancel(Cancel),
-}
-
-/// What a turn sends to its session while it runs. Small, because every session in memory has places
-/// for 32 of them.
-pub(crate) enum FromTurn {
-    /// A child that is to run.
-    Born(Box<Newborn>),
-    /// It is to be stopped, and has children that come first.
-    Stopping(TurnId, Box<Cancel>),
-    /// It has stopped, and there is no room to keep that.
-    EndNotKept(TurnId),
-}
-
-const _: () = assert!(size_of::<FromTurn>() <= 32);
-
-/// A wish to stop a turn.
-pub(crate) struct Cancel {
-    pub(crate) target: CancelTarget,
-    pub(crate) reply: Reply,
-    /// Whether those that the turn waited for are over.
-    pub(crate) is_last: bool,
-}
-
-impl Cancel {
-    /// One that no client waits for.
-    pub(crate) fn unasked() -> Self {
-        let (reply, _) = oneshot::channel();
-        Self {
-            target: CancelTarget::This,
-            reply,
-            is_last: false,
-        }
-    }
-}
-
-/// The turn that a cancel means.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CancelTarget {
-    /// The turn that it was sent to, and no other.
-    This,
-    /// Whichever runs.
-    Running {
-        /// The turn that waited behind it at that time.
-        next: Option<TurnId>,
-    },
 }
 
 /// How the sender of a command hears whether it was accepted.

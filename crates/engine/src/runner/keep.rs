@@ -1,12 +1,10 @@
 //! A turn that finds the store full: it holds its unsaved events, waits, and continues when there
 //! is room (DU-12).
 
-use samovar_core::{Broken, Code, Error, Kind};
-use samovar_locale as locale;
+use samovar_core::Broken;
 
-use super::inbox::{FromTurn, Input, Reply, answer};
-use super::state::{Runner, Stop};
-use crate::log::Draft;
+use super::inbox::{Input, Newborn, answer};
+use super::state::Runner;
 use crate::parts::refusal;
 
 impl Runner {
@@ -28,10 +26,43 @@ impl Runner {
                 part = urgent;
                 continue;
             }
-            if let Some(reply) = self.wait_for_room(broken).await? {
-                self.stop_unbegun(reply);
-            }
+            self.wait_for_room(broken).await?;
             part = self.pending.len();
+        }
+        Ok(())
+    }
+
+    /// Keeps the first of what was noted, with one commit.
+    async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
+        let drafts = self.pending[..count].to_vec();
+        // Before a reader can see them, so that each can be closed at once.
+        self.parts.open_calls.expect(&self.turn_id, &self.turn);
+        let session = self.session.clone();
+        let commit = async move { session.keep(drafts, None).await.map(drop) };
+        self.commit = Some((count, Box::pin(commit)));
+        self.arrive().await
+    }
+
+    /// Waits for the commit that is on its way, if one is.
+    pub(super) async fn arrive(&mut self) -> Result<(), Broken> {
+        let Some((count, commit)) = &mut self.commit else {
+            return Ok(());
+        };
+        let (count, kept) = (*count, commit.await);
+        self.commit = None;
+        kept?;
+        let kept = self.pending.drain(..count);
+        // What cannot wait has room of its own.
+        if kept.fold(false, |any, draft| any | draft.kind.can_wait()) {
+            self.has_room();
+        }
+        let has_begun = |born: &mut Newborn| {
+            let state = self.session.state.lock();
+            state.turn(&born.turn_id).is_some()
+        };
+        for newborn in self.born.extract_if(.., has_begun) {
+            // A session that ends meanwhile finds it in the log again.
+            drop(self.newborns.try_send(Box::new(newborn)));
         }
         Ok(())
     }
@@ -43,73 +74,27 @@ impl Runner {
         }
     }
 
-    /// Waits a moment for room; answers with who wants the turn to stop.
+    /// Waits a moment for room.
     ///
     /// # Errors
     /// What does not pass by itself.
-    pub(super) async fn wait_for_room(&mut self, broken: Broken) -> Result<Option<Reply>, Broken> {
+    pub(super) async fn wait_for_room(&mut self, broken: Broken) -> Result<(), Broken> {
         if !broken.may_pass() {
             return Err(broken);
         }
         tracing::debug!(turn = %self.turn_id, %broken, "a turn waits for room");
-        for reply in self.stopped_for.drain(..) {
-            // It has stopped; that this will be found after a crash cannot be promised yet.
-            let why = locale::turn::end_not_kept();
-            answer(reply, Err(Error::new(Code::StoreFull, why)));
-        }
-        if self.stop != Stop::No && self.agent.depth() > 0 {
-            // The next moment tells it again.
-            drop(
-                self.mailbox
-                    .try_send(FromTurn::EndNotKept(self.turn_id.clone())),
-            );
-        }
         self.is_waiting = true;
         let room = &self.parts.disk_space;
         // Both are safe to drop halfway: a channel keeps its items.
         tokio::select! {
-            () = room.wait() => Ok(None),
+            () = room.wait() => {}
             Some(input) = self.inbox.recv() => match input {
-                Input::Cancel(cancel) if cancel.is_last || !self.has_children() => {
-                    Ok(Some(cancel.reply))
-                }
-                Input::Cancel(cancel) => {
-                    self.pass_back(cancel);
-                    Ok(None)
-                }
                 Input::Settle(_, _, Some(reply)) | Input::Decide(_, _, reply) => {
                     answer(reply, Err(refusal(broken)));
-                    Ok(None)
                 }
-                Input::Settle(call, outcome, None) => {
-                    self.note_child_end(call, outcome);
-                    Ok(None)
-                }
+                Input::Settle(call, outcome, None) => self.note_child_end(call, outcome),
             },
         }
-    }
-
-    /// Stops the turn before what it was about to begin.
-    fn stop_unbegun(&mut self, reply: Reply) {
-        if self.turn.is_over() {
-            return self.stop(reply);
-        }
-        let own = self.turn_id.clone();
-        self.drop_unborn();
-        let is_unbegun =
-            |draft: &mut Draft| draft.kind.can_wait() || draft.turn.as_ref() != Some(&own);
-        for draft in self.pending.extract_if(.., is_unbegun) {
-            if draft.turn.as_ref() == Some(&own) {
-                self.turn.take_back(&draft.kind);
-                if let Kind::StepStarted { .. } = &draft.kind {
-                    self.session.state.unreserve(&own);
-                }
-            }
-        }
-        // What was about to join begins a turn of its own.
-        if self.agent.depth() == 0 {
-            self.session.state.give_back();
-        }
-        self.stop(reply);
+        Ok(())
     }
 }

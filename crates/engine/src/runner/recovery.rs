@@ -8,7 +8,6 @@ use samovar_core::{
     Author, Broken, CallContext, CallId, Effect, Kind, Outcome, Probed, failpoint, planted,
 };
 
-use super::inbox::Input;
 use super::state::Runner;
 use crate::policy::Policy;
 use crate::toolbox::CurrentTools;
@@ -30,25 +29,7 @@ impl Runner {
             let context = self.context_of(&cut.call);
             look(tools.clone(), cut, context)
         });
-        let looks = join_all(looks);
-        tokio::pin!(looks);
-        let found = loop {
-            // Both are safe to drop halfway: a look changes nothing, a channel keeps its items.
-            tokio::select! {
-                found = &mut looks => break found,
-                Some(input) = self.inbox.recv() => match input {
-                    Input::Settle(call, outcome, reply) => self.settle(call, outcome, reply).await?,
-                    Input::Decide(approval, answer, reply) => {
-                        self.decide(&approval, answer, reply).await?;
-                    }
-                    Input::Cancel(cancel) => {
-                        if self.cancel(cancel) {
-                            return Ok(());
-                        }
-                    }
-                },
-            }
-        };
+        let (found, _) = self.attend_during(join_all(looks)).await?;
         let mut unknown_calls = 0;
         for (cut, outcome) in found {
             let Some(outcome) = outcome else { continue };

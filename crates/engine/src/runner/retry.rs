@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::ask::AskEnd;
-use super::inbox::{Input, refuse_call, refuse_decision};
 use super::state::Runner;
 use crate::answer::{self, Answer, Ending};
 use crate::settings::Retry;
@@ -100,9 +99,6 @@ impl Runner {
                 self.void(&failure, reason);
                 // Readers see that it waits, and what for.
                 self.keep().await?;
-                if self.turn.is_over() {
-                    return Ok(AskEnd::Done);
-                }
                 // The world has answered, if badly; others may take up what was cut meanwhile.
                 self.continuation = None;
                 Ok(self.pause(pause).await)
@@ -121,7 +117,7 @@ impl Runner {
         }
     }
 
-    async fn what_follows(&self, failure: &Failure) -> Next {
+    async fn what_follows(&mut self, failure: &Failure) -> Next {
         if failure.context.is_some() {
             return Next::Again(Duration::ZERO);
         }
@@ -158,7 +154,7 @@ impl Runner {
 
     /// The next fallback model that can be used, after the one that was asked. The model servers of
     /// this machine are asked first if need be: that takes a moment at most, and is remembered.
-    async fn fallback(&self) -> Option<Model> {
+    async fn fallback(&mut self) -> Option<Model> {
         let (own, asked) = (self.turn.model(), self.turn.asked_model());
         let mut known: Vec<Model> = Vec::new();
         for name in &self.parts.settings.fallback {
@@ -243,22 +239,9 @@ impl Runner {
     /// Waits before the next attempt. A server that stops does not wait for that: the next start
     /// continues with the turn.
     async fn pause(&mut self, pause: Duration) -> AskEnd {
-        let end = Instant::now() + pause;
-        let stopping = self.parts.stopping.clone();
-        loop {
-            // All are safe to drop halfway: a channel's items wait where they are.
-            tokio::select! {
-                () = tokio::time::sleep_until(end) => return AskEnd::Done,
-                () = stopping.cancelled() => return AskEnd::Left,
-                Some(input) = self.inbox.recv() => match input {
-                    Input::Cancel(cancel) => {
-                        self.stop(cancel.reply);
-                        return AskEnd::Done;
-                    }
-                    Input::Settle(call, _, reply) => refuse_call(&call, reply),
-                    Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
-                },
-            }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => AskEnd::Done,
+            () = self.parts.stopping.cancelled() => AskEnd::Left,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, TurnId};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::inbox::{FromTurn, Input, Reply};
+use super::ask::Folding;
+use super::inbox::{Input, Newborn};
 use super::retry::RetryTime;
 use crate::keep::Session;
 use crate::log::Draft;
@@ -19,9 +20,21 @@ pub(crate) struct FinishedRun {
     pub(crate) turn_id: TurnId,
     /// What was sent to the turn and not read.
     pub(crate) leftover: Vec<Input>,
-    /// Whether it ended because it was stopped.
-    pub(crate) was_stopped: bool,
+    /// What was noted and is not kept.
+    pub(crate) unkept: Vec<Draft>,
     pub(crate) how: RunEnd,
+}
+
+impl FinishedRun {
+    /// The end of a run that met a fault of this program.
+    pub(crate) fn panicked(turn_id: TurnId) -> Self {
+        Self {
+            turn_id,
+            leftover: Vec::new(),
+            unkept: Vec::new(),
+            how: RunEnd::Panicked,
+        }
+    }
 }
 
 /// How a run ended.
@@ -33,11 +46,16 @@ pub(crate) enum RunEnd {
     Parked,
     /// The server stops; the next start resumes it.
     Left,
+    /// The mailbox took it away, to end the turn.
+    Stopped,
     /// An event could not be kept; the log knows less than the turn did.
     Broken(Broken),
+    /// A fault of this program.
+    Panicked,
 }
 
-/// Runs one turn until it is over or parks.
+/// Runs one turn until it is over or parks. It may be dropped wherever it waits: what is on its way to
+/// the stores is not in what is dropped.
 pub(crate) struct Runner {
     pub(crate) parts: Arc<Parts>,
     pub(crate) session: Session,
@@ -51,8 +69,10 @@ pub(crate) struct Runner {
     pub(crate) told: Told,
     /// The message with the call that a child answers.
     pub(crate) parent: Option<MessageId>,
-    /// The way to its session.
-    pub(crate) mailbox: mpsc::Sender<FromTurn>,
+    /// Children that run once their start is kept.
+    pub(crate) born: Vec<Newborn>,
+    /// Where those go.
+    pub(crate) newborns: mpsc::Sender<Box<Newborn>>,
     /// The turn with all that was noted, kept or not.
     pub(crate) turn: Turn,
     pub(crate) model: Model,
@@ -64,12 +84,10 @@ pub(crate) struct Runner {
     pub(crate) asked: Option<u64>,
     /// Facts that are not kept yet. They are before anything touches the world.
     pub(crate) pending: Vec<Draft>,
-    /// Who is told once the turn's end is kept.
-    pub(crate) stopped_for: Vec<Reply>,
-    /// Whether it was stopped.
-    pub(crate) stop: Stop,
-    /// Whether it is to be stopped once its children are over: nothing of it begins any more.
-    pub(crate) is_stopping: bool,
+    /// The commit of the first of them, and how many those are.
+    pub(crate) commit: Option<(usize, Folding)>,
+    /// What was shown is on its way from the spool to the journal.
+    pub(crate) folding: Option<Folding>,
     /// Whether what was to be kept last had no room.
     pub(crate) is_waiting: bool,
 }
@@ -82,15 +100,4 @@ pub(crate) struct Continuation {
     pub(crate) _room: OwnedSemaphorePermit,
     /// Given back once it is decided about every call that had begun.
     pub(crate) undecided: Option<OpenDecision>,
-}
-
-/// Whether a client stopped a turn, and in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// No.
-    No,
-    /// Yes, and so it ended.
-    InTime,
-    /// It was over by itself, and only its end was not kept yet.
-    TooLate,
 }

@@ -19,11 +19,7 @@ use crate::parts::refusal;
 impl Mailbox {
     /// Keeps a message that starts no turn. The same message under the same id is kept once (SA-10).
     pub(super) async fn append(&mut self, appended: Appended) -> Result<Accepted, Error> {
-        if self
-            .open
-            .as_ref()
-            .is_none_or(|open| !open.closing.is_empty())
-        {
+        if self.open.is_none() {
             return Err(self.missing());
         }
         let is_named = appended.message.is_some();

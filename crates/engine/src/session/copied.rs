@@ -24,8 +24,7 @@ impl Mailbox {
     /// The session and its messages, up to and with the message `last`; else up to its last one.
     /// Turns that run or wait are left out, with those that they called.
     pub(super) async fn to_copy(&self, last: Option<&MessageId>) -> Result<SessionCopy, Error> {
-        let open = self.open.as_ref().filter(|open| open.closing.is_empty());
-        let open = open.ok_or_else(|| self.missing())?;
+        let open = self.open.as_ref().ok_or_else(|| self.missing())?;
         // Only the history has all messages.
         let wait = self.parts.settings.read_wait;
         if !self.parts.projector.has_all_of(&self.id, wait).await {

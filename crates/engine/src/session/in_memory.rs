@@ -1,12 +1,12 @@
 //! A session that memory alone has: it begins with what its owner says, and cannot be read again.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use samovar_core::{ContextLimit, Message, Seq, SessionId};
 use tokio::task::JoinSet;
 
-use super::children::FromTurns;
+use super::children::Newborns;
 use super::{Mailbox, OpenSession};
 use crate::context::Transcript;
 use crate::keep::Session;
@@ -40,8 +40,9 @@ impl Mailbox {
             open: None,
             last_head: Seq::default(),
             turns: JoinSet::new(),
-            tasks: HashMap::new(),
-            from_turns: FromTurns::default(),
+            newborns: Newborns::default(),
+            late: VecDeque::new(),
+            was_stopped: false,
             stop,
         };
         let log = mailbox.new_log(master());

@@ -1,6 +1,6 @@
 //! A session comes into memory: from the history what is in it, from the journal the rest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use samovar_locale as locale;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::children::FromTurns;
+use super::children::Newborns;
 use super::turns::{Live, LiveState};
 use super::{Mailbox, OpenSession};
 use crate::context::{self, Transcript};
@@ -65,8 +65,9 @@ impl Mailbox {
             open: None,
             last_head,
             turns: JoinSet::new(),
-            tasks: HashMap::new(),
-            from_turns: FromTurns::default(),
+            newborns: Newborns::default(),
+            late: VecDeque::new(),
+            was_stopped: false,
             stop,
         };
         if found.row.is_none() && found.entry.is_none() {
@@ -80,7 +81,7 @@ impl Mailbox {
         mailbox.found_all_cut(cut).await?;
         mailbox.tell_ends().await;
         // A message may have been accepted that was to end the turn, when the server stopped.
-        mailbox.go_on().await;
+        mailbox.act().await;
         Ok(mailbox)
     }
 

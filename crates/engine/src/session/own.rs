@@ -60,11 +60,8 @@ impl Mailbox {
             system_prompt,
             approval,
         } = opening;
-        if let Some(open) = &self.open {
-            if open.closing.is_empty() {
-                return Ok(());
-            }
-            return Err(Error::new(Code::Busy, locale::session::closing()));
+        if self.open.is_some() {
+            return Ok(());
         }
         self.id.check_new("sessionId")?;
         let own = agent.as_ref().map_or(MASTER, AgentName::as_str);

@@ -1,5 +1,8 @@
 //! A message and its turn: kept with one commit, then begun; and the parked turn that is woken.
 
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
 use samovar_core::command::Post;
 use samovar_core::error::FaultCode;
 use samovar_core::event::Fault;
@@ -10,19 +13,19 @@ use samovar_core::{
 };
 use samovar_locale as locale;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
-use super::current::is_unasked_stop;
 use super::resent::posted;
-use super::turns::{ContinueWhen, Live, LiveState};
+use super::turns::{EndReason, Live, LiveState};
 use super::unremembered::{TakenBack, Unremembered};
 use super::waking::waking;
 use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
 use crate::blobs::Naming;
 use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
-use crate::runner::{Continuation, Input, RetryTime, Runner, Stop, answer, unbudgeted};
-use crate::state::Queued;
+use crate::runner::{Continuation, FinishedRun, Input, RetryTime, Runner, answer, unbudgeted};
 use crate::state::recent::Content;
+use crate::state::{OpenTurn, Queued};
 use crate::told::Told;
 use crate::turn::{Place, Step, Turn};
 
@@ -96,8 +99,7 @@ impl Mailbox {
         let is_anew = undone.is_some();
         let missing = self.missing();
         let max_queue = self.parts.settings.max_queue;
-        let open = self.open.as_ref().filter(|open| open.closing.is_empty());
-        let open = open.ok_or(missing)?;
+        let open = self.open.as_ref().ok_or(missing)?;
         // What cannot be used is refused before anything is kept (AS-18).
         let equipped = self.parts.equip(open, post.bounds).await;
         let (model, agent) = equipped.map_err(|(_, error)| error)?;
@@ -143,39 +145,39 @@ impl Mailbox {
                 self.forget_what_was_said(&kept, Some(&turn)).await;
             }
             self.spawn(turn, model, told);
-        } else if entry == Entry::Interrupts {
-            self.interrupt().await;
         }
         Ok(posted)
     }
 
-    /// Starts the turn of the oldest message that waits.
-    pub(super) async fn start_next(&mut self) {
+    /// Starts the turn of the oldest message that waits. Whether one runs now.
+    pub(super) async fn start_next(&mut self) -> bool {
         if self.parts.stopping.is_cancelled() || !self.parts.settings.recovery.runs_turns() {
-            return; // The next start begins them.
+            return false; // The next start begins them.
         }
         while let Some(queued) = self.to_begin() {
             match self.start(&queued).await {
-                Ok(true) => return,
+                Ok(true) => return true,
                 Ok(false) => {}
                 Err(broken) if broken.may_pass() => {
                     tracing::debug!(session = %self.id, %broken, "a message waits for room");
                     if let Some(open) = &mut self.open {
                         open.waits_for_room = true;
                     }
-                    return;
+                    return false;
                 }
                 Err(broken) => {
                     tracing::error!(session = %self.id, %broken, "a turn could not be started");
                     if let Some(open) = &mut self.open {
-                        let stuck = LiveState::Stuck(FaultCode::StoreFailed);
+                        let fault = EndReason::Fault(FaultCode::StoreFailed);
                         let own = open.session.log.own().clone();
-                        open.live.put(queued.turn, Live::root(&own, stuck));
+                        open.live
+                            .put(queued.turn, Live::root(&own, LiveState::Ending(fault)));
                     }
-                    return;
+                    return false;
                 }
             }
         }
+        false
     }
 
     fn to_begin(&self) -> Option<Queued> {
@@ -246,7 +248,8 @@ impl Mailbox {
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
             parent,
-            mailbox: self.from_turns.sender(),
+            born: Vec::new(),
+            newborns: self.newborns.sender(),
             turn,
             model,
             inbox,
@@ -254,64 +257,42 @@ impl Mailbox {
             patience: RetryTime::default(),
             asked: None,
             pending: Vec::new(),
-            stopped_for: Vec::new(),
-            stop: Stop::No,
-            is_stopping: false,
+            commit: None,
+            folding: None,
             is_waiting: false,
         };
-        live.state = LiveState::Running(sender);
+        let stop = CancellationToken::new();
+        live.state = LiveState::Running(sender, stop.clone());
         open.live.put(turn_id.clone(), live);
         let running = self.parts.running.enter();
-        let task = self.turns.spawn(async move {
+        self.turns.spawn(async move {
             let _running = running;
-            Box::new(runner.run().await)
+            let run = AssertUnwindSafe(runner.run(stop)).catch_unwind().await;
+            Box::new(run.unwrap_or_else(|_| FinishedRun::panicked(turn_id)))
         });
-        self.tasks.insert(task.id(), turn_id);
     }
 
-    /// Gives a turn that does not run what it waited for, or its end: one that is parked, or one that
-    /// was cut.
-    pub(super) async fn wake(&mut self, turn_id: TurnId, mut live: Live, input: Input) {
-        let Some(open) = &mut self.open else { return };
-        let known = open.state().turn(&turn_id).cloned();
-        let Some(known) = known else {
-            return open.live.put(turn_id, live);
+    /// Keeps what a turn that does not run waited for.
+    pub(super) async fn wake(&mut self, turn_id: &TurnId, input: Input) {
+        let Some(open) = &self.open else { return };
+        let known = open.state().turn(turn_id).cloned();
+        let Some(OpenTurn { agent, turn, .. }) = known else {
+            return;
         };
-        let is_stop = is_unasked_stop(&input);
-        let (facts, told) = match waking(&known.turn, input) {
+        let (facts, (reply, accepted)) = match waking(&turn, input) {
             Ok(woken) => woken,
-            Err(unwaited) => {
-                unwaited.refuse();
-                return open.live.put(turn_id, live);
-            }
+            Err(unwaited) => return unwaited.refuse(),
         };
-        let draft =
-            |(author, kind)| Draft::new(Some(turn_id.clone()), author, kind).of(&live.agent);
-        let mut drafts: Vec<_> = facts.into_iter().map(draft).collect();
-        let mut ahead = known.turn.clone();
+        let draft = |(author, kind)| Draft::new(Some(turn_id.clone()), author, kind).of(&agent);
+        let drafts: Vec<_> = facts.into_iter().map(draft).collect();
+        let mut ahead = turn;
         for draft in &drafts {
             ahead.apply(&draft.kind);
         }
-        drafts.extend(self.result_of(&turn_id, &live.agent, (&ahead, known.last_said())));
-        let Some(open) = &mut self.open else { return };
-        if let Err(broken) = open.session.keep(drafts, Some((&turn_id, &ahead))).await {
-            live.is_stop_due |= is_stop && broken.may_pass();
-            open.live.put(turn_id, live);
-            if let (Some(reply), _) = told {
-                answer(reply, Err(refusal(broken.clone())));
-            }
-            return self.give_up_closing(&broken);
+        let kept = open.session.keep(drafts, Some((turn_id, &ahead))).await;
+        if let Some(reply) = reply {
+            answer(reply, kept.map(|_| accepted).map_err(refusal));
         }
-        if let (Some(reply), accepted) = told {
-            answer(reply, Ok(accepted));
-        }
-        if matches!(live.state, LiveState::Cut(..)) && ahead.next() != Step::Over {
-            return open.live.put(turn_id, live);
-        }
-        let waits = |state: &LiveState| matches!(state, LiveState::Cut(ContinueWhen::Asked, _));
-        let ledger = &self.parts.ledger;
-        ledger.waits_no_more(&self.id, &turn_id, open.live.find(waits));
-        self.resume(turn_id, live, &ahead).await;
     }
 
     /// What a turn that does not run leaves at its end.
@@ -326,39 +307,43 @@ impl Mailbox {
         self.parts.result_of(turn_id, agent, end, left)
     }
 
-    /// Continues a turn that may have something to do again.
-    async fn resume(&mut self, turn_id: TurnId, mut live: Live, turn: &Turn) {
-        match turn.next() {
-            Step::Wait => {
-                live.state = LiveState::Parked;
-                if let Some(open) = &mut self.open {
-                    open.live.put(turn_id, live);
-                }
-            }
-            // The turn is over: the next may start.
-            Step::Over => {
-                Box::pin(self.is_over(&turn_id, live)).await;
-                Box::pin(self.go_on()).await;
-            }
-            Step::Record(_) | Step::Remind(..) | Step::CallModel { .. } | Step::CallTools(_) => {
-                match self.parts.model_of(turn).await {
-                    Ok(model) => self.spawn_runner(turn_id, live, model, None),
-                    Err(error) => {
-                        tracing::error!(session = %self.id, %error, "a parked turn lost its model");
-                        self.lose_model(turn_id, live).await;
+    /// Continues the turns that waited and have something to do again.
+    pub(super) async fn resume_all(&mut self) {
+        while let Some((turn_id, turn)) = self.to_resume() {
+            match self.parts.model_of(&turn).await {
+                Ok(model) => {
+                    let live = self.open.as_mut().and_then(|open| open.live.take(&turn_id));
+                    if let Some(live) = live {
+                        self.spawn_runner(turn_id, live, model, None);
                     }
+                }
+                Err(error) => {
+                    tracing::error!(session = %self.id, %error, "a parked turn lost its model");
+                    self.lose_model(&turn_id).await;
                 }
             }
         }
     }
 
+    fn to_resume(&self) -> Option<(TurnId, Turn)> {
+        let open = self.open.as_ref()?;
+        let state = open.state();
+        let mut waited = state.begun().filter(|(id, _)| open.live.is_parked(id));
+        let found = waited.find(|(_, known)| known.turn.next() != Step::Wait);
+        found.map(|(id, known)| (id.clone(), known.turn.clone()))
+    }
+
     /// Ends a turn whose model can no longer be used.
-    pub(super) async fn lose_model(&mut self, turn_id: TurnId, mut live: Live) {
-        live.state = LiveState::Stuck(FaultCode::UnusableModel);
-        if let Some(open) = &mut self.open {
-            open.live.put(turn_id, live);
+    pub(super) async fn lose_model(&mut self, turn_id: &TurnId) {
+        let live = self
+            .open
+            .as_mut()
+            .and_then(|open| open.live.get_mut(turn_id));
+        if let Some(live) = live {
+            live.state = LiveState::Ending(EndReason::Fault(FaultCode::UnusableModel));
         }
-        Box::pin(self.unstick()).await;
+        self.end_due().await;
+        self.tell_ends().await;
     }
 }
 

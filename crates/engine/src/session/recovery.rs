@@ -1,30 +1,23 @@
 //! A turn that a server stop interrupted: it continues, waits for the command to continue, or ends
 //! (DU-6).
 
+use std::collections::HashMap;
+
 use samovar_core::error::FaultCode;
 use samovar_core::{
-    Accepted, Author, Broken, Code, Error, Event, Kind, Message, Resume, Seq, TurnId, Usage,
-    planted,
+    Accepted, Author, Broken, Code, Error, Kind, Model, Resume, TurnId, Usage, planted,
 };
 use samovar_locale as locale;
-use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::load::fault_message;
-use super::turns::{ContinueWhen, LiveState};
+use super::turns::{ContinueWhen, EndReason, LiveState};
 use super::{Mailbox, OpenSession};
-use crate::answer::{self, Answer, Ending};
-use crate::delegation;
-use crate::projector::read_those;
 use crate::runner::Continuation;
-use crate::state::OpenTurn;
 use crate::turn::Turn;
 
 impl Mailbox {
     /// Looks after the turns that were running when the server stopped. Those that end do so after
-    /// the others are here to hear of it, the deepest first, and with all that they wait for.
+    /// the others are here to hear of it, and with all that they wait for.
     pub(super) async fn found_all_cut(&mut self, cut: Vec<TurnId>) -> Result<(), Broken> {
         let Some(open) = &self.open else {
             return Ok(());
@@ -47,20 +40,23 @@ impl Mailbox {
             }
         }
         add_parked_below(open, &mut ending);
-        let depth =
-            |(id, _): &(TurnId, FaultCode)| open.live.get(id).map(|live| live.agent.depth());
-        ending.sort_by_key(|it| Reverse(depth(it)));
-        let open = self.open.as_mut();
         // They hear of no child any more.
-        if let Some(open) = open {
-            open.live.leave(&ending);
+        let mut unknown_calls = 0;
+        if let Some(open) = &mut self.open {
+            for (turn_id, code) in &ending {
+                let known = open.session.state.lock().turn(turn_id).cloned();
+                unknown_calls += known.map_or(0, |known| known.turn.cut_calls().len());
+                if let Some(live) = open.live.get_mut(turn_id) {
+                    live.state = LiveState::Ending(EndReason::Fault(*code));
+                }
+            }
         }
         for turn_id in continuing {
             self.found_cut(&turn_id).await?;
         }
-        for (turn_id, code) in ending {
-            self.end_cut(&turn_id, code).await?;
-        }
+        self.end_all().await?;
+        ending.iter().for_each(|_| self.parts.ledger.ended());
+        self.parts.ledger.unknown_calls(unknown_calls);
         Ok(())
     }
 
@@ -130,65 +126,6 @@ impl Mailbox {
         turn.continuations() + u32::from(!self.parts.journal.was_closed())
     }
 
-    /// Ends a turn that does not go on; what its open step had said before its first call stays.
-    async fn end_cut(&mut self, turn_id: &TurnId, code: FaultCode) -> Result<(), Broken> {
-        let Some(open) = &self.open else {
-            return Ok(());
-        };
-        let Some(known) = open.state().turn(turn_id).cloned() else {
-            return Ok(());
-        };
-        let mut turn = known.turn.clone();
-        let mut salvaged = None;
-        if turn.is_asking() {
-            let events = self.events_of(turn_id).await?;
-            let of_turn = events.iter().map(|event| &event.kind);
-            let ending = Ending {
-                reason: answer::FAILED.to_owned(),
-                usage: None,
-            };
-            let said = Answer::kept(of_turn, turn.asked_model());
-            let said = said.and_then(|said| said.salvage(ending, self.parts.clock.now()));
-            salvaged = said.map(|said| described(said, &known));
-        }
-        let said = salvaged.clone().map(Kind::finished);
-        // The fold sees what was said, so that the end counts with it.
-        if let Some(kind) = &said {
-            turn.apply(kind);
-        }
-        let unknown_calls = turn.cut_calls().len();
-        let end = turn.failed(code, fault_message(code));
-        for kind in &end {
-            turn.apply(kind);
-        }
-        let last = salvaged.as_ref().filter(|said| !said.text().is_empty());
-        let last = last.or(known.last_said());
-        let result = self.result_of(turn_id, &known.agent, (&turn, last));
-        let said = said.map(|kind| (Author::Agent, kind));
-        let end = end.into_iter().map(|kind| (Author::System, kind));
-        self.record(turn_id, &known.agent, said.into_iter().chain(end), result)
-            .await?;
-        self.parts.ledger.ended();
-        self.parts.ledger.unknown_calls(unknown_calls);
-        let live = self.open.as_mut().and_then(|open| open.live.take(turn_id));
-        if let Some(live) = live {
-            self.is_over(turn_id, live).await;
-        }
-        Ok(())
-    }
-
-    async fn events_of(&self, turn_id: &TurnId) -> Result<Vec<Arc<Event>>, Broken> {
-        let Some(open) = &self.open else {
-            return Ok(Vec::new());
-        };
-        let Some(first) = open.session.log.first_of(turn_id) else {
-            return Ok(Vec::new());
-        };
-        let (after, to) = (Seq(first.0 - 1), open.session.log.published());
-        let is_of_turn = |event: &Event| event.turn.as_ref() == Some(turn_id);
-        read_those(&open.session.log, after, (to, usize::MAX), is_of_turn).await
-    }
-
     /// Whether a turn that was cut waits for nothing but room.
     pub(super) fn wants_to_go_on(&self) -> bool {
         planted!("continuation-lost", {
@@ -227,30 +164,37 @@ impl Mailbox {
             return;
         };
         let turn = open.state().turn(&turn_id).map(|known| known.turn.clone());
-        let (Some(mut live), Some(turn)) = (open.live.take(&turn_id), turn) else {
-            return;
-        };
+        let Some(turn) = turn else { return };
+        match self.parts.model_of(&turn).await {
+            Ok(model) => self.continue_cut(turn_id, (&turn, model), room),
+            Err(error) => {
+                tracing::error!(session = %self.id, %error, "a turn that was cut lost its model");
+                self.parts.ledger.ended();
+                self.lose_model(&turn_id).await;
+            }
+        }
+    }
+
+    fn continue_cut(
+        &mut self,
+        turn_id: TurnId,
+        (turn, model): (&Turn, Model),
+        room: OwnedSemaphorePermit,
+    ) {
+        let live = self.open.as_mut().and_then(|open| open.live.take(&turn_id));
+        let Some(mut live) = live else { return };
         let state = std::mem::replace(&mut live.state, LiveState::Left);
         let LiveState::Cut(_, undecided) = state else {
             return;
         };
-        match self.parts.model_of(&turn).await {
-            Ok(model) => {
-                // Who is told right after this that no turn waits can see why.
-                self.parts.ledger.continued();
-                let continuation = Continuation {
-                    in_a_row: self.in_a_row(&turn),
-                    _room: room,
-                    undecided,
-                };
-                self.spawn_runner(turn_id, live, model, Some(continuation));
-            }
-            Err(error) => {
-                tracing::error!(session = %self.id, %error, "a turn that was cut lost its model");
-                self.parts.ledger.ended();
-                self.lose_model(turn_id, live).await;
-            }
-        }
+        // Who is told right after this that no turn waits can see why.
+        self.parts.ledger.continued();
+        let continuation = Continuation {
+            in_a_row: self.in_a_row(turn),
+            _room: room,
+            undecided,
+        };
+        self.spawn_runner(turn_id, live, model, Some(continuation));
     }
 }
 
@@ -291,18 +235,6 @@ fn reset_of(turn: &Turn) -> Option<Kind> {
         code: Some(FaultCode::Interrupted),
         context: None,
     })
-}
-
-/// A message of a turn, which says whose it is.
-fn described(mut said: Message, known: &OpenTurn) -> Message {
-    let place = known.turn.place();
-    if let Some(agent) = &place.definition {
-        if place.parent_call.is_some() {
-            said.parent = known.called_by().cloned();
-        }
-        delegation::describe(&mut said, &agent.display_name, place.parent_call.as_ref());
-    }
-    said
 }
 
 /// Whether a turn that was cut waits for nothing but room.

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use samovar_core::error::FaultCode;
 use samovar_core::{AgentPath, TurnId};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
+use crate::log::Draft;
 use crate::recovered::OpenDecision;
-use crate::runner::{Cancel, Input};
+use crate::runner::Input;
 use crate::slots::Slot;
 use crate::told::Told;
 
@@ -23,29 +25,34 @@ pub(super) struct Live {
     /// The turn that waits for it.
     pub(super) parent: Option<TurnId>,
     pub(super) state: LiveState,
-    /// Whether it is to be stopped once its children are over, and who waits for that.
-    pub(super) is_stopping: bool,
-    pub(super) stopping: Vec<Cancel>,
     /// A child's place among those that live.
     pub(super) slot: Option<Slot>,
-    /// Whether it is to be stopped again, since there was no room to keep that.
-    pub(super) is_stop_due: bool,
+    /// What its last run had noted and not kept.
+    pub(super) unkept: Vec<Draft>,
     /// What its agent is told, of one that is about to run for the first time.
     pub(super) told: Told,
 }
 
 pub(super) enum LiveState {
-    /// It runs; this reaches it.
-    Running(mpsc::Sender<Input>),
+    /// It runs; this reaches it, and this takes its run away.
+    Running(mpsc::Sender<Input>, CancellationToken),
     /// It waits for a client, or for a child.
     Parked,
     /// A stop of the server cut it. The decision about it is open until it continues.
     Cut(ContinueWhen, Option<OpenDecision>),
-    /// Its task is gone and its end could not be kept yet, for this reason.
-    Stuck(FaultCode),
+    /// Its run is gone, and it ends for this reason as soon as that can be kept.
+    Ending(EndReason),
     /// It is left to another run: a former one left it and here no turn ends or continues, or this
     /// one stops.
     Left,
+}
+
+/// Why a turn ends that does not end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndReason {
+    /// It was stopped, or a turn above it ends.
+    Stopped,
+    Fault(FaultCode),
 }
 
 /// When an interrupted turn continues.
@@ -68,10 +75,8 @@ impl Live {
             agent,
             parent,
             state,
-            is_stopping: false,
-            stopping: Vec::new(),
             slot: None,
-            is_stop_due: false,
+            unkept: Vec::new(),
             told: Told::default(),
         }
     }
@@ -82,11 +87,10 @@ impl Live {
 
     /// Whether nothing of it needs memory.
     fn is_idle(&self) -> bool {
-        let is_still = matches!(
+        matches!(
             self.state,
             LiveState::Parked | LiveState::Cut(ContinueWhen::Asked, _)
-        );
-        is_still && !self.is_stop_due
+        )
     }
 }
 
@@ -118,13 +122,11 @@ impl LiveTurns {
         Some(*live)
     }
 
-    /// Nothing is sent to these any more, since they end.
-    pub(super) fn leave(&mut self, ending: &[(TurnId, FaultCode)]) {
-        for (turn, _) in ending {
-            if let Some(live) = self.get_mut(turn) {
-                live.state = LiveState::Left;
-            }
-        }
+    /// The turns that are to end.
+    pub(super) fn ending(&self) -> Vec<TurnId> {
+        let ending = |live: &Live| matches!(live.state, LiveState::Ending(_));
+        let all = self.0.iter().filter(|(_, live)| ending(live));
+        all.map(|(id, _)| id.clone()).collect()
     }
 
     /// Whether a turn is parked.
@@ -137,8 +139,17 @@ impl LiveTurns {
         self.0.is_empty()
     }
 
-    pub(super) fn ids(&self) -> Vec<TurnId> {
-        self.0.keys().cloned().collect()
+    /// Those that no turn waits for.
+    pub(super) fn tops(&self) -> Vec<TurnId> {
+        let all = self.0.iter().filter(|(_, live)| live.parent.is_none());
+        all.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Those that run.
+    pub(super) fn running(&self) -> impl Iterator<Item = &TurnId> {
+        let runs = |live: &Live| matches!(live.state, LiveState::Running(..));
+        let all = self.0.iter().filter(move |(_, live)| runs(live));
+        all.map(|(id, _)| id)
     }
 
     /// The turns that a turn waits for.
@@ -157,21 +168,6 @@ impl LiveTurns {
 
     pub(super) fn states_mut(&mut self) -> impl Iterator<Item = &mut LiveState> {
         self.0.values_mut().map(|live| &mut live.state)
-    }
-
-    /// The turns that are to be stopped again.
-    pub(super) fn take_due(&mut self) -> Vec<TurnId> {
-        let all = self.0.iter_mut();
-        let due = all.filter_map(|(id, live)| {
-            let is_due = std::mem::take(&mut live.is_stop_due);
-            is_due.then(|| id.clone())
-        });
-        due.collect()
-    }
-
-    /// Whether a turn is to be stopped again.
-    pub(super) fn has_due(&self) -> bool {
-        self.0.values().any(|live| live.is_stop_due)
     }
 
     /// Whether nothing of them needs memory.

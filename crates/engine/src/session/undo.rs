@@ -32,22 +32,21 @@ pub(super) enum Reach {
 }
 
 impl Mailbox {
-    /// Takes in the turns whose end is kept and whose tasks have not returned yet: their readers know
-    /// of it already, and may have sent a command since.
+    /// Takes in the turns whose end is kept and whose runs have not returned yet: their readers know of
+    /// it already, and may have sent a command since.
     pub(super) async fn hear_ends(&mut self) {
         while self.has_unheard_end()
-            && let Some(ended) = self.turns.join_next_with_id().await
+            && let Some(ended) = self.turns.join_next().await
         {
             self.turn_ended(ended).await;
+            self.act().await;
         }
     }
 
     fn has_unheard_end(&self) -> bool {
-        let Some(open) = self.open.as_ref().filter(|open| open.closing.is_empty()) else {
-            return false;
-        };
-        let mut running = self.tasks.values();
-        running.any(|turn| open.session.log.first_of(turn).is_none())
+        let Some(open) = &self.open else { return false };
+        let state = open.state();
+        open.live.running().any(|turn| !state.is_open(turn))
     }
 
     /// Takes the last turn out of the conversation: what the model is shown next, what readers of the
@@ -158,8 +157,7 @@ impl Mailbox {
 
     /// The turn that can be taken back now, or the last before another one.
     async fn last_turn(&self, before: Option<&TurnId>) -> Result<LastTurn, Error> {
-        let open = self.open.as_ref().filter(|open| open.closing.is_empty());
-        let open = open.ok_or_else(|| self.missing())?;
+        let open = self.open.as_ref().ok_or_else(|| self.missing())?;
         if !open.live.is_empty() || open.state().next().is_some() {
             let why = locale::session::busy(&self.id);
             return Err(Error::new(Code::SessionBusy, why));

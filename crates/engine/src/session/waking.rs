@@ -2,7 +2,7 @@
 
 use samovar_core::{Accepted, ApprovalId, Author, CallId, Kind};
 
-use crate::runner::{Cancel, Input, Reply, decider, refuse_call, refuse_decision};
+use crate::runner::{Input, Reply, decider, refuse_call, refuse_decision};
 use crate::turn::Turn;
 
 /// The facts that something makes for a turn that does not run, and who hears that they are kept.
@@ -51,12 +51,6 @@ pub(super) fn waking(turn: &Turn, input: Input) -> Result<Woken, Unwaited> {
             };
             let facts = kinds.into_iter().map(|kind| (author, kind)).collect();
             Ok((facts, (Some(reply), Accepted::Decided)))
-        }
-        Input::Cancel(Cancel { reply, .. }) => {
-            let kinds = turn.cancelled("the turn was stopped").into_iter();
-            let facts = kinds.map(|kind| (Author::System, kind)).collect();
-            let stopped = Accepted::Cancelled { stopped: true };
-            Ok((facts, (Some(reply), stopped)))
         }
     }
 }

@@ -148,16 +148,6 @@ impl SharedState {
         let shared = &mut *self.lock().0;
         shared.reserved.quarter(&shared.state, (turn, child), now)
     }
-
-    /// Takes back what was set aside for a model call that does not begin.
-    pub(crate) fn unreserve(&self, turn: &TurnId) {
-        self.lock().0.reserved.give_back(turn);
-    }
-
-    /// Takes back what was set aside for a child that does not begin.
-    pub(crate) fn take_back(&self, child: &TurnId) {
-        self.lock().0.reserved.take_back(child);
-    }
 }
 
 /// The state, while it is locked.

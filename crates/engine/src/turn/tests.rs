@@ -240,26 +240,6 @@ fn a_step_that_is_reset_is_tried_again_under_its_own_number() {
 }
 
 #[test]
-fn a_pass_that_was_not_kept_is_none() {
-    let mut turn = turn_of(&[started(Limits::default())]);
-    turn.apply(&answer(vec![call(1)], 5));
-    turn.apply(&closed(1));
-    let Step::Record(second) = turn.next() else {
-        panic!("a pass is to begin");
-    };
-    turn.apply(&second);
-    assert_eq!(turn.iteration(), 2);
-
-    turn.take_back(&second);
-
-    let end = turn.cancelled("the turn was stopped").pop();
-    assert!(matches!(
-        end,
-        Some(Kind::TurnFinished { iterations: 1, .. })
-    ));
-}
-
-#[test]
 fn an_end_closes_every_open_call_and_owns_up_to_what_may_have_happened() {
     let mut turn = turn_of(&[started(Limits::default())]);
     turn.apply(&answer(vec![call(1), call(2), call(3), call(4)], 1));

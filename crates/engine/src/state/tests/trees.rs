@@ -156,10 +156,6 @@ impl Tree {
             return;
         };
         let answer = longest.unwrap_or(answer);
-        if self.random.below(6) == 0 {
-            // It could not be kept.
-            return self.shared.unreserve(&member.id);
-        }
         (member.iteration, member.asking) = (ask.iteration, Some((prompt, answer)));
         self.sums[member.of].used.steps += u32::from(ask.attempt == 1);
         self.happens(
@@ -238,9 +234,6 @@ impl Tree {
             let Ok(quarter) = self.shared.quarter(&id, &child, Millis(0)) else {
                 return;
             };
-            if self.random.below(6) == 0 {
-                return self.shared.take_back(&child);
-            }
             self.sums[of].used = self.sums[of].used.plus(given(&quarter));
             quarter
         } else {
