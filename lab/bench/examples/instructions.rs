@@ -33,7 +33,7 @@ use samovar_doubles::{
     Disk, MemoryJournal, ScriptedModel, TestTool, World, call, results, say, tool_spec, user,
 };
 use samovar_engine::{Engine, Ports, Settings, Toolbox, build_prompt};
-use samovar_stores::journal::LmdbJournal;
+use samovar_stores::journal::{self, LmdbJournal};
 use samovar_wire::agent::{Encoder, Profile};
 use serde_json::json;
 
@@ -194,7 +194,12 @@ async fn engine(folder: &Path, times: usize) -> Result<Arc<Engine>> {
     })
     .build();
     toolbox.add(&tool)?;
-    let (journal, _) = LmdbJournal::open(folder, 0)?;
+    let room = journal::Settings {
+        // Valgrind has less address space than a process alone.
+        map_bytes: 1 << 30,
+        ..journal::Settings::default()
+    };
+    let (journal, _) = LmdbJournal::open_with(folder, 0, &room)?;
     let ports = Ports {
         journal: Arc::new(journal),
         history: disk.history(),
