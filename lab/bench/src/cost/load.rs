@@ -202,7 +202,7 @@ fn request(way: Way, kind: Kind, session: &str) -> (&'static str, Value) {
         }
         Way::Ui => {
             let parts = json!([{"type": "text", "text": content}]);
-            let message = json!({"id": "m", "role": "user", "parts": parts});
+            let message = json!({"id": session, "role": "user", "parts": parts});
             ("/api/chat", json!({"id": session, "messages": [message]}))
         }
         Way::Proxy => {
