@@ -194,11 +194,10 @@ mod tests {
         assert!(ended.success());
         assert!(cpu().unwrap() > before);
         let this = std::process::id();
-        // Long before a tick of 10 ms it is more than nothing.
+        // The threads are counted more finely than in ticks.
         let cpu = CpuUse::by(this).unwrap();
-        while cpu.microseconds_each(1).unwrap() <= 0.0 {}
-        assert!(cpu_of_process(this).unwrap() <= cpu.before + TICK);
-        assert!(anonymous_kib(this).unwrap() > 0);
+        let finely = || cpu.microseconds_each(1).unwrap() % 10_000.0 > 0.0;
+        assert!((0..1_000).any(|_| finely()));
         assert!(cpu_of_process(this).is_ok() && untaken(1).is_ok());
     }
 }
