@@ -46,7 +46,7 @@ pub(crate) const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        purpose: "measures the release binary, and keeps the table; --quick, or a word of rows",
+        purpose: "measures the release binary, and keeps the table; --quick, or words of rows",
         steps: &[RELEASE, BENCH],
         last: None,
     },

@@ -47,7 +47,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::after::AFTER;
 use crate::cost::{COSTS, TO_THE_LOOP};
@@ -84,9 +84,7 @@ fn start(words: &[String]) -> Result<()> {
             let _floor = runtime.block_on(floor::run(rest))?;
             Ok(after::wait_for_parent()?)
         }
-        None => runtime.block_on(run(&root(), None)),
-        Some((word, [])) => runtime.block_on(run(&root(), Some(word))),
-        Some(_) => bail!("one word, which chooses rows, or {QUICK}"),
+        _ => runtime.block_on(run(&root(), words)),
     }
 }
 
@@ -101,12 +99,12 @@ fn root() -> PathBuf {
 ///
 /// A row above its budget is named and fails nothing: another machine, or a busy one, is slower.
 /// A row that cannot be measured fails the bench after all others.
-/// A word chooses the rows whose experiment has it in a name, or a few, measured once; their table is
-/// printed and not written.
-async fn run(root: &Path, word: Option<&str>) -> Result<()> {
+/// Words choose the rows whose experiments have one of them in a name, or a few, measured once; their
+/// table is printed and not written.
+async fn run(root: &Path, words: &[String]) -> Result<()> {
     // The bench is the client and the model server of thousands of streams.
     samovar_descriptors::raise().context("cannot raise the limit of file descriptors")?;
-    let bench = Bench::prepare(word == Some(QUICK)).await?;
+    let bench = Bench::prepare(words == [QUICK]).await?;
     let commit = Commit::read(root);
     let doubts = bench.doubts().await?;
     for doubt in &doubts {
@@ -116,13 +114,13 @@ async fn run(root: &Path, word: Option<&str>) -> Result<()> {
     let mut rows = Vec::new();
     let is_chosen = |experiment: &&Experiment| {
         let mut names = experiment.figures.iter().map(|figure| figure.name);
-        names.any(|name| match word {
-            Some(QUICK) => name.ends_with(TO_THE_LOOP) || QUICK_ROWS.contains(&name),
-            Some(word) => name.contains(word),
-            None => true,
+        names.any(|name| match words {
+            [] => true,
+            [word] if word == QUICK => name.ends_with(TO_THE_LOOP) || QUICK_ROWS.contains(&name),
+            words => words.iter().any(|word| name.contains(word)),
         })
     };
-    let long = LONG.iter().filter(|_| word.is_some());
+    let long = LONG.iter().filter(|_| !words.is_empty());
     for experiment in COSTS
         .iter()
         .chain(EXPERIMENTS)
@@ -131,7 +129,7 @@ async fn run(root: &Path, word: Option<&str>) -> Result<()> {
     {
         rows.extend(measure(experiment, &bench).await);
     }
-    ensure!(!rows.is_empty(), "no row has {word:?} in its name");
+    ensure!(!rows.is_empty(), "no row has one of {words:?} in its name");
     let page = Page {
         commit,
         doubts,
@@ -141,7 +139,7 @@ async fn run(root: &Path, word: Option<&str>) -> Result<()> {
     };
     let text = page.to_string();
     println!("{text}");
-    if word.is_none() {
+    if words.is_empty() {
         let file = format!("{RESULTS}/{}", page.name());
         let kept = keep(&root.join(RESULTS), &page.name(), &format!("{text}\n"));
         kept.with_context(|| format!("cannot write {file}"))?;
