@@ -1,5 +1,5 @@
-//! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench`, `prove`, `fuzz`,
-//! `mutants`, `dist` and `mass`.
+//! The tasks of the project: `cargo xtask check`, `test`, `contract`, `bench`, `instructions`,
+//! `prove`, `fuzz`, `mutants`, `dist` and `mass`.
 //!
 //! Here: the command line of the tasks, in [`task`] the table of tasks with the commands each one
 //! is made of, in [`fuzz`] how that one runs its targets, in [`mutants`] what that one breaks, in
@@ -74,7 +74,7 @@ fn read(words: &[String]) -> Result<Request<'_>, String> {
 fn help() -> String {
     let rows = TASKS
         .iter()
-        .map(|task| format!("\n  {:<10}{}", task.name, task.purpose));
+        .map(|task| format!("\n  {:<14}{}", task.name, task.purpose));
     format!(
         "usage: cargo xtask <task>\n\ntasks:{}",
         rows.collect::<String>()

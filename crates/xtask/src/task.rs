@@ -46,8 +46,14 @@ pub(crate) const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        purpose: "measures the release binary, and keeps the table in lab/bench/results",
+        purpose: "measures the release binary, and keeps the table; --quick, or words of rows",
         steps: &[RELEASE, BENCH],
+        last: None,
+    },
+    Task {
+        name: "instructions",
+        purpose: "counts the instructions of the hot paths; --write keeps the counts",
+        steps: &[INSTRUCTIONS],
         last: None,
     },
     Task {
@@ -170,8 +176,21 @@ const TESTS: Step = Step {
     )
 };
 // The binary as a person gets it: no other crate of ours, and no failpoints.
-const RELEASE: Step = Step::new("release", "build --release --package samovar");
-const BENCH: Step = Step::new("bench", "run --release --package samovar-bench");
+const RELEASE: Step = Step {
+    words: Words::Unseen,
+    ..Step::new("release", "build --release --package samovar")
+};
+const BENCH: Step = Step {
+    words: Words::Passed,
+    ..Step::new("bench", "run --release --package samovar-bench")
+};
+const INSTRUCTIONS: Step = Step {
+    words: Words::Passed,
+    ..Step::new(
+        "instructions",
+        "run --release --package samovar-bench --example instructions",
+    )
+};
 
 // The modules `proof` of the tests, in the gate's own build.
 const PROOFS: Step = Step::new(
@@ -180,7 +199,7 @@ const PROOFS: Step = Step::new(
 );
 // A build of its own: with the points and the faults, which no released binary has.
 const PROVE: Step = Step {
-    takes_words: true,
+    words: Words::Needed,
     ..Step::new("prove", "run --package samovar --features failpoints,plant")
 };
 
@@ -207,13 +226,25 @@ struct Step {
     environment: &'static [(&'static str, &'static str)],
     /// Whether its standard output is shown only when it fails; its complaints always are.
     is_quiet: bool,
-    /// Whether it runs only with words after the task's name, and otherwise only without:
-    /// `--release`, when it comes first, is for cargo, the others are for the command that cargo runs.
-    takes_words: bool,
+    words: Words,
     /// Arguments that depend on the machine.
     more: fn() -> Vec<String>,
     /// Why it is not run now, if it need not or cannot be.
     left_out: fn() -> Option<&'static str>,
+}
+
+/// What words after the task's name are to a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// With words it does not run.
+    None,
+    /// It runs as without them.
+    Unseen,
+    /// They are for the program that cargo runs.
+    Passed,
+    /// It runs only with words: `--release`, when it comes first, is for cargo, the others are for the
+    /// command that cargo runs.
+    Needed,
 }
 
 /// Its name, and how it is called.
@@ -274,7 +305,8 @@ impl Task {
 
     /// Whether it takes words after its name.
     pub(crate) fn takes_words(&self) -> bool {
-        self.steps.is_empty() || self.steps.iter().any(|step| step.takes_words)
+        let takes = |step: &Step| matches!(step.words, Words::Passed | Words::Needed);
+        self.steps.is_empty() || self.steps.iter().any(takes)
     }
 }
 
@@ -286,19 +318,26 @@ impl Step {
             arguments,
             environment: &[],
             is_quiet: false,
-            takes_words: false,
+            words: Words::None,
             more: Vec::new,
             left_out: || None,
         }
     }
 
     fn is_for(&self, words: &[String]) -> bool {
-        self.takes_words != words.is_empty()
+        match self.words {
+            Words::None => words.is_empty(),
+            Words::Unseen | Words::Passed => true,
+            Words::Needed => !words.is_empty(),
+        }
     }
 
     /// What follows the arguments.
     fn tail(&self, words: &[String]) -> Vec<String> {
-        if !self.takes_words {
+        if self.words == Words::Passed && !words.is_empty() {
+            return [&["--".to_owned()], words].concat();
+        }
+        if self.words != Words::Needed {
             return Vec::new();
         }
         let is_cargos = words.first().is_some_and(|word| word == "--release");

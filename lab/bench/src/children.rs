@@ -1,5 +1,7 @@
 //! What the system knows about the processes of the binary.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
@@ -32,19 +34,47 @@ pub(crate) fn cpu_of_process(process: u32) -> Result<Duration> {
 pub(crate) struct CpuUse {
     process: u32,
     before: Duration,
+    threads: HashMap<OsString, Duration>,
 }
 
 impl CpuUse {
     pub(crate) fn by(process: u32) -> Result<CpuUse> {
-        let before = cpu_of_process(process)?;
-        Ok(CpuUse { process, before })
+        Ok(CpuUse {
+            process,
+            before: cpu_of_process(process)?,
+            threads: threads(process)?,
+        })
     }
 
     /// What each of so many operations took, in microseconds.
+    ///
+    /// The system counts threads in nanoseconds, but leaves out those that have ended; the process
+    /// with all of them it counts in ticks, which are too coarse for the work of a few turns.
     pub(crate) fn microseconds_each(&self, operations: u32) -> Result<f64> {
-        let spent = cpu_of_process(self.process)?.saturating_sub(self.before);
+        let ticks = cpu_of_process(self.process)?.saturating_sub(self.before);
+        let now = threads(self.process)?.into_iter();
+        let spent = now.map(|(thread, time)| {
+            let before = self.threads.get(&thread).copied();
+            time.saturating_sub(before.unwrap_or_default())
+        });
+        let spent: Duration = spent.sum();
+        let spent = spent.max(ticks.saturating_sub(TICK));
         Ok(spent.as_secs_f64() * 1_000_000.0 / f64::from(operations))
     }
+}
+
+/// The CPU time of each thread of a process.
+fn threads(process: u32) -> Result<HashMap<OsString, Duration>> {
+    let folder = format!("/proc/{process}/task");
+    let threads = fs::read_dir(&folder).context(folder)?;
+    let times = threads.filter_map(|thread| {
+        let thread = thread.ok()?;
+        // It may have ended since.
+        let times = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let nanoseconds = times.split_whitespace().next()?.parse().ok()?;
+        Some((thread.file_name(), Duration::from_nanos(nanoseconds)))
+    });
+    Ok(times.collect())
 }
 
 /// The most memory that a process ever held, in KiB.
@@ -164,7 +194,10 @@ mod tests {
         assert!(ended.success());
         assert!(cpu().unwrap() > before);
         let this = std::process::id();
-        assert!(anonymous_kib(this).unwrap() > 0);
+        // The threads are counted more finely than in ticks.
+        let cpu = CpuUse::by(this).unwrap();
+        let finely = || cpu.microseconds_each(1).unwrap() % 10_000.0 > 0.0;
+        assert!((0..1_000).any(|_| finely()));
         assert!(cpu_of_process(this).is_ok() && untaken(1).is_ok());
     }
 }

@@ -19,13 +19,16 @@ use serde_json::{Value, json};
 use sse_stream::SseStream;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Time limit for a connection, an answer, or the next event of a stream.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The path of the stream of turns.
-const STREAM: &str = "/services/agent/sendMessage/stream";
+pub(crate) const STREAM: &str = "/services/agent/sendMessage/stream";
+
+/// Where an event has its text: the agent service's, a UI message stream's, a model server's.
+const TEXTS: [&str; 3] = ["/content", "/delta", "/choices/0/delta/content"];
 
 /// Where a server listens, and the token of its owner.
 #[derive(Clone, Deserialize)]
@@ -44,10 +47,19 @@ pub(crate) struct Client {
 /// A stream of events; dropped, it hangs up.
 pub(crate) struct Events {
     events: SseStream<Incoming>,
-    _connection: JoinSet<()>,
+    /// `None` if a client keeps it for its next request.
+    _connection: Option<JoinSet<()>>,
 }
 
 impl ServerAccess {
+    /// A server that asks for no token.
+    pub(crate) fn at(address: SocketAddr) -> ServerAccess {
+        ServerAccess {
+            address,
+            token: String::new(),
+        }
+    }
+
     pub(crate) fn authorization(&self) -> String {
         format!("Bearer {}", self.token)
     }
@@ -128,15 +140,50 @@ impl Client {
         path: &str,
         params: Option<&Value>,
     ) -> Result<Events> {
+        let events = self.stream(verb, path, params).await?;
+        Ok(Events {
+            events,
+            _connection: Some(self.connection),
+        })
+    }
+
+    /// Posts a message and reads the stream of its turn to the end: its text, and how long the first
+    /// delta took.
+    pub(crate) async fn hear(
+        &mut self,
+        path: &str,
+        params: &Value,
+    ) -> Result<(String, Option<Duration>)> {
+        let began = Instant::now();
+        let mut events = Events {
+            events: self.stream("POST", path, Some(params)).await?,
+            _connection: None,
+        };
+        let (mut text, mut first_after) = (String::new(), None);
+        while let Some(event) = events.next::<Value>().await? {
+            let mut texts = TEXTS.iter().filter_map(|at| event.pointer(at)?.as_str());
+            if let Some(delta) = texts.next() {
+                first_after.get_or_insert_with(|| began.elapsed());
+                text.push_str(delta);
+            }
+        }
+        // The connection takes the next request after the body's end.
+        while timeout(PATIENCE, events.events.next()).await?.is_some() {}
+        Ok((text, first_after))
+    }
+
+    async fn stream(
+        &mut self,
+        verb: &str,
+        path: &str,
+        params: Option<&Value>,
+    ) -> Result<SseStream<Incoming>> {
         let response = self.request(verb, path, params).await?;
         if response.status() != StatusCode::OK {
             answer(path, response).await?;
             bail!("{path} is not a stream");
         }
-        Ok(Events {
-            events: SseStream::new(response.into_body()),
-            _connection: self.connection,
-        })
+        Ok(SseStream::new(response.into_body()))
     }
 
     async fn request(

@@ -159,7 +159,6 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
                 64.0,
             ),
             within("memory 30 s after them", "MB", 24.0),
-            told("CPU of a text turn of 200 deltas, 32 clients", "µs"),
         ],
         measure: |program| memory::text_turns(program).boxed_local(),
     },
@@ -392,6 +391,15 @@ pub(crate) const EXPERIMENTS: &[Experiment] = &[
     },
 ];
 
+/// Rows of the experiments of a quick run, besides those that a floor is in.
+pub(crate) const QUICK_ROWS: &[&str] = &[
+    "CPU of a session's turn 200 to that of its first",
+    "size of the binary",
+    "start to the first `/readyz`, no session",
+    "memory of an idle server, no session",
+    "synced commits of a text turn",
+];
+
 /// Rows that take half an hour, measured only when they are named.
 pub(crate) const LONG: &[Experiment] = &[Experiment {
     figures: &[
@@ -427,25 +435,4 @@ fn one<'p>(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn no_two_rows_share_a_name_nor_the_folder_that_is_made_of_it() {
-        let figures = EXPERIMENTS.iter().flat_map(|one| one.figures);
-        let folders: Vec<String> = figures
-            .map(|figure| {
-                figure
-                    .name
-                    .chars()
-                    .filter(char::is_ascii_alphanumeric)
-                    .collect()
-            })
-            .collect();
-        let distinct: BTreeSet<_> = folders.iter().collect();
-
-        assert_eq!(distinct.len(), folders.len());
-    }
-}
+mod tests;

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 /// The commit that was measured.
 pub(crate) struct Commit {
@@ -73,6 +76,28 @@ impl Machine {
     }
 }
 
+/// Whether others use more than a quarter of the machine, looked at for a second.
+///
+/// The load would not do: it still counts the build that has just ended.
+pub(crate) async fn is_busy() -> bool {
+    let idle = || idle_of(&fs::read_to_string("/proc/stat").unwrap_or_default());
+    let before = idle();
+    sleep(Duration::from_secs(1)).await;
+    let spent = before.zip(idle());
+    spent.is_some_and(|((idle, all), (later_idle, later_all))| {
+        later_idle.saturating_sub(idle) * 4 < (later_all - all) * 3
+    })
+}
+
+/// The ticks in which nothing ran, and all of them.
+fn idle_of(stat: &str) -> Option<(u64, u64)> {
+    let ticks = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks = ticks.split_whitespace().map(|ticks| ticks.parse().ok());
+    let ticks: Vec<u64> = ticks.collect::<Option<_>>()?;
+    // Waiting for a disk is idle, too.
+    Some((ticks.get(3)? + ticks.get(4)?, ticks.iter().sum()))
+}
+
 /// The name of the first processor, or its kind if it has no name.
 fn processor_of(cpuinfo: &str) -> &str {
     let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
@@ -130,6 +155,13 @@ mod tests {
             ("processor\t: 0\n", std::env::consts::ARCH),
         ] {
             assert_eq!(processor_of(cpuinfo), wanted);
+        }
+        for (stat, wanted) in [
+            ("cpu  1 2 3 40 50 6 7 8 0 0\ncpu0 1\n", Some((90, 117))),
+            ("cpu  1 2 3\n", None),
+            ("", None),
+        ] {
+            assert_eq!(idle_of(stat), wanted, "{stat}");
         }
         for (loadavg, wanted) in [("6.44 8.30 8.04 5/135 9125\n", "6.44"), ("", "unknown")] {
             assert_eq!(load_of(loadavg), wanted);

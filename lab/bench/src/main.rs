@@ -1,10 +1,10 @@
 //! `cargo xtask bench`: measures the release binary, row by row, and compares each row with its budget.
 //!
 //! Here: one run from the first row to the page with the results.
-//! What is measured is the table in [`mod@figures`]; how a row is measured is there too, or in a file
+//! What is measured are the tables in [`mod@figures`] and [`cost`]; how a row is measured is there too, or in a file
 //! named after what happens to its turns or messages. [`program`] starts the binary in its own
 //! folders, [`children`] reads what the system knows about it, [`client`] sends it requests, and
-//! [`model`] is the model server that it asks.
+//! [`model`] is the model server that it asks; [`floor`] has what turns are compared with.
 //! Not here: the build of the binary, which is a step of the task.
 
 #![expect(
@@ -13,6 +13,7 @@
     reason = "the bench speaks to the person at the terminal"
 )]
 
+mod after;
 mod burst;
 mod caged;
 mod called;
@@ -21,8 +22,10 @@ mod children;
 mod client;
 mod commits;
 mod copied;
+mod cost;
 mod crowded;
 mod figures;
+mod floor;
 mod killed;
 mod machine;
 mod memory;
@@ -40,12 +43,16 @@ mod stalled;
 mod started;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, ensure};
 
-use crate::figures::{EXPERIMENTS, Experiment, LONG};
+use crate::after::AFTER;
+use crate::cost::{COSTS, TO_THE_LOOP};
+use crate::figures::{EXPERIMENTS, Experiment, LONG, QUICK_ROWS};
+use crate::floor::FLOOR;
 use crate::machine::{Commit, Machine};
 use crate::page::{Page, Row};
 use crate::program::Bench;
@@ -53,14 +60,31 @@ use crate::program::Bench;
 /// The directory of the results, from the root.
 const RESULTS: &str = "lab/bench/results";
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run(&root(), std::env::args().nth(1).as_deref()).await {
+/// The word for the rows that matter most, in less than two minutes.
+const QUICK: &str = "--quick";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match start(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("bench: {failure:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn start(words: &[String]) -> Result<()> {
+    if let [AFTER, folder] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return after::run(Path::new(folder));
+    }
+    let runtime = tokio::runtime::Runtime::new()?;
+    match words.split_first() {
+        Some((first, rest)) if first == FLOOR => {
+            let _floor = runtime.block_on(floor::run(rest))?;
+            Ok(after::wait_for_parent()?)
+        }
+        _ => runtime.block_on(run(&root(), words)),
     }
 }
 
@@ -75,44 +99,63 @@ fn root() -> PathBuf {
 ///
 /// A row above its budget is named and fails nothing: another machine, or a busy one, is slower.
 /// A row that cannot be measured fails the bench after all others.
-/// A word chooses the rows whose experiment has it in a name; their table is printed and not written.
-async fn run(root: &Path, word: Option<&str>) -> Result<()> {
+/// Words choose the rows whose experiments have one of them in a name, or a few, measured once; their
+/// table is printed and not written.
+async fn run(root: &Path, words: &[String]) -> Result<()> {
     // The bench is the client and the model server of thousands of streams.
     samovar_descriptors::raise().context("cannot raise the limit of file descriptors")?;
-    let bench = Bench::prepare().await?;
+    let bench = Bench::prepare(words == [QUICK]).await?;
     let commit = Commit::read(root);
+    let doubts = bench.doubts().await?;
+    for doubt in &doubts {
+        eprintln!("bench: {doubt}");
+    }
     let began = Machine::read();
     let mut rows = Vec::new();
-    let has_word = |experiment: &&Experiment| {
-        let word = word.unwrap_or_default();
-        experiment
-            .figures
-            .iter()
-            .any(|figure| figure.name.contains(word))
+    let is_chosen = |experiment: &&Experiment| {
+        let mut names = experiment.figures.iter().map(|figure| figure.name);
+        names.any(|name| match words {
+            [] => true,
+            [word] if word == QUICK => name.ends_with(TO_THE_LOOP) || QUICK_ROWS.contains(&name),
+            words => words.iter().any(|word| name.contains(word)),
+        })
     };
-    let long = LONG.iter().filter(|_| word.is_some());
-    for experiment in EXPERIMENTS.iter().chain(long).filter(has_word) {
+    let long = LONG.iter().filter(|_| !words.is_empty());
+    for experiment in COSTS
+        .iter()
+        .chain(EXPERIMENTS)
+        .chain(long)
+        .filter(is_chosen)
+    {
         rows.extend(measure(experiment, &bench).await);
     }
-    ensure!(!rows.is_empty(), "no row has {word:?} in its name");
+    ensure!(!rows.is_empty(), "no row has one of {words:?} in its name");
     let page = Page {
         commit,
+        doubts,
         began,
         ended: Machine::read(),
         rows,
     };
     let text = page.to_string();
     println!("{text}");
-    if word.is_none() {
+    if words.is_empty() {
         let file = format!("{RESULTS}/{}", page.name());
-        let kept = fs::create_dir_all(root.join(RESULTS));
-        let kept = kept.and_then(|()| fs::write(root.join(&file), format!("{text}\n")));
+        let kept = keep(&root.join(RESULTS), &page.name(), &format!("{text}\n"));
         kept.with_context(|| format!("cannot write {file}"))?;
         eprintln!("bench: kept in {file}");
     }
     let (unmeasured, all) = (page.unmeasured(), page.rows.len());
     ensure!(unmeasured == 0, "{unmeasured} of {all} rows not measured");
     Ok(())
+}
+
+/// Keeps a page whole or not at all.
+fn keep(folder: &Path, name: &str, text: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let unfinished = folder.join(".unfinished");
+    fs::write(&unfinished, text)?;
+    fs::rename(unfinished, folder.join(name))
 }
 
 async fn measure(experiment: &'static Experiment, bench: &Bench) -> Vec<Row> {

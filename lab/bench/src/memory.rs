@@ -30,7 +30,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const REST: Duration = Duration::from_secs(30);
 
 /// The most memory that a server holds during many text turns, each in its own session, and what it
-/// holds half a minute later, in MB; and the CPU time of a turn, in microseconds.
+/// holds half a minute later, in MB.
 pub(crate) async fn text_turns(program: &Program<'_>) -> Result<Vec<Sample>> {
     let model = Model::start(async |talk| {
         talk.say("word ", DELTAS).await?;
@@ -47,26 +47,23 @@ pub(crate) async fn long_messages(program: &Program<'_>) -> Result<Vec<Sample>> 
         talk.end().await
     });
     let text = "x".repeat(LONG);
-    let [peak, later, _] = measure(program, model.await?, LONG_MESSAGES, text).await?;
-    Sample::each([peak, later])
+    Sample::each(measure(program, model.await?, LONG_MESSAGES, text).await?)
 }
 
-/// Memory during and after a turn in each of so many sessions, and the CPU time of a turn.
+/// Memory during and after a turn in each of so many sessions.
 async fn measure(
     program: &Program<'_>,
     model: Model,
     sessions: u32,
     text: String,
-) -> Result<[f64; 3]> {
+) -> Result<[f64; 2]> {
     let serving = program.asking(&model)?.serve().await?;
     let process = serving.process()?;
-    let spent = children::CpuUse::by(process)?;
     let peak = peak_during(process, sessions, &serving.way_in, text).await?;
-    let each = spent.microseconds_each(sessions)?;
     sleep(REST).await;
     let later = children::anonymous_kib(process)?;
     serving.stop().await?;
-    Ok([megabytes(peak), megabytes(later), each])
+    Ok([megabytes(peak), megabytes(later)])
 }
 
 /// Sends the text to so many new sessions, and returns the most memory of the process meanwhile.

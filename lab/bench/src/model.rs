@@ -89,7 +89,8 @@ impl Model {
     }
 }
 
-async fn serve(router: Router) -> Result<(SocketAddr, JoinSet<()>)> {
+/// Serves on a free port; dropped, the set ends the server.
+pub(crate) async fn serve(router: Router) -> Result<(SocketAddr, JoinSet<()>)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let listener = listener.tap_io(|stream| {
@@ -181,13 +182,14 @@ impl Talk {
         self.send(Sse::default().data("[DONE]").encode()?).await
     }
 
-    async fn send(&self, bytes: Bytes) -> Result<()> {
+    /// Sends events that were made before.
+    pub(crate) async fn send(&self, bytes: Bytes) -> Result<()> {
         self.answer.send(bytes).await.context("the client hung up")
     }
 }
 
 /// A chunk of a Chat Completion.
-fn event(delta: &Value, finish_reason: Option<&str>) -> Result<Bytes> {
+pub(crate) fn event(delta: &Value, finish_reason: Option<&str>) -> Result<Bytes> {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
     let chunk = json!({
         "id": "1", "object": "chat.completion.chunk", "created": 1, "model": MODEL,

@@ -30,6 +30,8 @@ pub(crate) struct Page {
     pub(crate) began: Machine,
     /// The same after the last row.
     pub(crate) ended: Machine,
+    /// Why its figures may be wrong.
+    pub(crate) doubts: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -55,6 +57,9 @@ impl fmt::Display for Page {
             "On {}; load {} before, {} after.",
             began.name, began.load, ended.load
         )?;
+        for doubt in &self.doubts {
+            writeln!(f, "{doubt}")?;
+        }
         writeln!(f, "\n{}", table(&self.rows))?;
         for row in &self.rows {
             if let Err(why) = &row.measured {
@@ -85,7 +90,8 @@ impl Row {
         let Figure { name, unit, budget } = self.figure;
         let sample = self.measured.as_ref().ok();
         let value = |value: fn(&Sample) -> f64| {
-            let value = sample.map(|sample| format!("{:.1} {unit}", value(sample)));
+            let digits = if *unit == "×" { 2 } else { 1 };
+            let value = sample.map(|sample| format!("{:.digits$} {unit}", value(sample)));
             value.unwrap_or_else(|| NOTHING.to_owned())
         };
         let budget = budget.map(|budget| format!("≤ {budget} {unit}"));

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::thread;
@@ -13,7 +14,9 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
 
+use crate::after;
 use crate::client::{Client, ServerAccess};
+use crate::machine::is_busy;
 use crate::model::{MODEL, Model};
 
 /// Time limit for a command, or for the first answer of a server.
@@ -21,6 +24,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Time limit for a server to end after a signal.
 const LAST_MOMENT: Duration = Duration::from_secs(30);
+
+/// The section of a binary that names the lines of its source.
+const LINES: &[u8] = b".debug_line";
 
 /// How often a starting server is asked whether it is ready.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
@@ -45,6 +51,9 @@ pub(crate) struct Bench {
     scratch: TempDir,
     silent: Model,
     answering: Model,
+    is_quick: bool,
+    /// Clears the folders, if this process cannot.
+    _after: std::process::Child,
 }
 
 /// The binary for one row.
@@ -87,7 +96,8 @@ pub(crate) struct Serving {
 impl Bench {
     /// Finds the binary in the target folder. The rows' folders lie there too and not among the
     /// system's temporary ones, which may be in memory.
-    pub(crate) async fn prepare() -> Result<Bench> {
+    pub(crate) async fn prepare(is_quick: bool) -> Result<Bench> {
+        needs_proc(Path::new("/proc"))?;
         let this = std::env::current_exe()?;
         let target = this.ancestors().nth(2);
         let target = target.context("this program is not in a target folder")?;
@@ -97,11 +107,14 @@ impl Bench {
             talk.say("hi", 1).await?;
             talk.end().await
         });
+        let scratch = tempfile::Builder::new()
+            .prefix("bench-")
+            .tempdir_in(target)?;
         Ok(Bench {
             binary,
-            scratch: tempfile::Builder::new()
-                .prefix("bench-")
-                .tempdir_in(target)?,
+            _after: after::start(scratch.path())?,
+            is_quick,
+            scratch,
             silent: Model::silent().await?,
             answering: answering.await?,
         })
@@ -111,6 +124,17 @@ impl Bench {
     pub(crate) fn program(&self, row: &str) -> Result<Program<'_>> {
         let name: String = row.chars().filter(char::is_ascii_alphanumeric).collect();
         self.program_in(self.scratch.path().join(name), quiet())
+    }
+
+    /// Why the figures of this run may be wrong.
+    pub(crate) async fn doubts(&self) -> Result<Vec<&'static str>> {
+        let doubts = [
+            (cfg!(debug_assertions), UNOPTIMIZED),
+            (has_debug_info(&self.binary)?, WITH_DEBUG_INFO),
+            (is_busy().await, BUSY),
+        ];
+        let doubts = doubts.into_iter().filter(|(applies, _)| *applies);
+        Ok(doubts.map(|(_, doubt)| doubt).collect())
     }
 
     fn program_in(&self, root: PathBuf, environment: Environment) -> Result<Program<'_>> {
@@ -123,6 +147,47 @@ impl Bench {
             limit: None,
         })
     }
+}
+
+/// The doubts about a run.
+const UNOPTIMIZED: &str =
+    "The bench was built without optimization, and the floors with it: no ratio to them counts.";
+const WITH_DEBUG_INFO: &str =
+    "The binary has debug information, so it is not the release build that users get.";
+const BUSY: &str = "The machine was busy before the first row: only ratios of one run count.";
+
+/// What CPU time and memory are read from.
+fn needs_proc(folder: &Path) -> Result<()> {
+    let has_it = folder.join("self/stat").exists();
+    ensure!(
+        has_it,
+        "{} is not there: nothing can be measured",
+        folder.display()
+    );
+    Ok(())
+}
+
+/// Whether a binary has a section for the lines of its source; a release build is stripped of it.
+fn has_debug_info(binary: &Path) -> Result<bool> {
+    let file = File::open(binary)?;
+    let read = |at: u64, length: u64| {
+        let mut bytes = vec![0; usize::try_from(length)?];
+        file.read_exact_at(&mut bytes, at)?;
+        anyhow::Ok(bytes)
+    };
+    let number = |at: u64, length: u64| {
+        let bytes = read(at, length)?.into_iter().rev();
+        anyhow::Ok(bytes.fold(0, |number, byte| number << 8 | u64::from(byte)))
+    };
+    if read(0, 4).is_ok_and(|magic| magic != b"\x7fELF") {
+        return Ok(false);
+    }
+    // Where the table of sections is, the size of a row, and which row is that of their names.
+    let (table, row, names) = (number(40, 8)?, number(58, 2)?, number(62, 2)?);
+    let names = table + row * names;
+    let names = read(number(names + 24, 8)?, number(names + 32, 8)?)?;
+    let mut parts = names.windows(LINES.len());
+    Ok(parts.any(|part| part == LINES))
 }
 
 fn quiet() -> Environment {
@@ -190,6 +255,11 @@ impl<'a> Program<'a> {
             limit: Some(limit),
             ..self
         }
+    }
+
+    /// How many values a row gets, in a quick run fewer.
+    pub(crate) fn values(&self, whole: u32) -> u32 {
+        if self.bench.is_quick { 1 } else { whole }
     }
 
     /// The folder that its tools work in.
@@ -311,5 +381,25 @@ impl Serving {
             "after SIGTERM the server ended with {status}"
         );
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_proc_and_a_binary_for_debugging_are_told() {
+        let folder = TempDir::new().unwrap();
+        let script = folder.path().join("script");
+        fs::write(&script, "#!/bin/sh\n").unwrap();
+
+        let without = needs_proc(folder.path()).unwrap_err().to_string();
+
+        assert!(without.ends_with(" is not there: nothing can be measured"));
+        assert!(needs_proc(Path::new("/proc")).is_ok());
+        assert!(!has_debug_info(&script).unwrap());
+        let this = std::env::current_exe().unwrap();
+        assert_eq!(has_debug_info(&this).unwrap(), cfg!(debug_assertions));
     }
 }

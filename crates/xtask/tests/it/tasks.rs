@@ -186,6 +186,26 @@ fn the_proofs_are_a_profile_of_the_tests_and_with_flags_a_build_of_their_own() {
 }
 
 #[test]
+fn words_reach_the_bench_and_not_its_build() {
+    for (task, wanted) in [
+        (
+            "bench",
+            "run --release --package samovar-bench -- --quick [",
+        ),
+        ("instructions", "--example instructions -- --quick ["),
+    ] {
+        let output = xtask(&[task, "--quick"], "");
+
+        assert!(output.status.success(), "{}", complaint(&output));
+        let ran: Vec<_> = lines(&output)
+            .filter(|line| line.contains("--quick"))
+            .collect();
+        assert!(ran.len() == 1 && ran[0].contains(wanted), "{ran:?}");
+    }
+    assert_eq!(asked(&xtask(&["bench", "--quick"], "")), ["build", "run"]);
+}
+
+#[test]
 fn two_tests_run_at_once_on_each_core() {
     let output = xtask(&["test"], "");
 

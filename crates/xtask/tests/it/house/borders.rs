@@ -104,7 +104,11 @@ const TABLE: &[Row] = &[
         &["doubles", "testkit", "model-server"],
     ),
     row("xtask", &[], &[]),
-    lab("bench", &["sandbox"], &[]),
+    lab(
+        "bench",
+        &["sandbox"],
+        &["core", "doubles", "engine", "stores", "wire"],
+    ),
     lab("doubles", &["core"], &[]),
     lab(
         "fuzz",
