@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::task::JoinError;
 
 use crate::gate;
+use crate::guide::{MEMORY_TOOLS, READ_SKILL};
 use crate::policy::Policy;
 
 pub(crate) use self::examined::{Allowed, Examined};
@@ -217,7 +218,10 @@ impl Toolbox {
 
 impl CurrentTools {
     fn new(tools: BTreeMap<String, Arc<Tool>>) -> Self {
-        let specs = tools.values().map(|tool| tool.spec.clone()).collect();
+        let mut specs: Vec<_> = tools.values().map(|tool| tool.spec.clone()).collect();
+        // A small model takes the first tool that might fit: files come before what was remembered.
+        specs.sort_by_key(|spec| MEMORY_TOOLS.contains(&&*spec.name) || spec.name == READ_SKILL);
+        let specs = specs.into();
         Self { tools, specs }
     }
 

@@ -35,9 +35,10 @@ pub const EXCHANGE: &str = "exchange";
 /// Characters of it that are shown.
 const MAX_SAID: usize = 300;
 const MAX_ANSWER: usize = 600;
-/// How many memories and exchanges a recall finds, and at most.
+/// How many memories and exchanges a recall finds at most.
 const HITS: usize = 8;
-const MAX_HITS: usize = 20;
+/// What a recall without any says: a small model that reads no more than that nothing is remembered gives up.
+const NOTHING: &str = "nothing is remembered of this; look for it in the files";
 
 /// The tools over the memories of a store.
 pub fn tools(memories: Arc<Memories>) -> Arc<dyn Toolset> {
@@ -58,18 +59,11 @@ struct NewText {
 #[derive(Deserialize)]
 struct Query {
     query: String,
-    limit: Option<usize>,
 }
 
 #[derive(Deserialize)]
 struct Gone {
     id: String,
-}
-
-impl Query {
-    fn limit(&self) -> usize {
-        self.limit.unwrap_or(HITS).clamp(1, MAX_HITS)
-    }
 }
 
 fn spec(name: &str, about: &str, properties: &Value, effect: Effect) -> Arc<ToolSpec> {
@@ -108,8 +102,8 @@ impl Toolset for MemoryTools {
         vec![
             spec(
                 REMEMBER,
-                "Keeps one lasting fact about the person or their work for all later sessions; about \
-                 person: for every folder, if they agree.",
+                "Keeps one lasting fact that the person told you about them or their work, for later \
+                 sessions; about person: for every folder, if they agree.",
                 &json!({
                     "text": text(),
                     "section": {"type": "string", "enum": sections},
@@ -119,14 +113,15 @@ impl Toolset for MemoryTools {
             ),
             spec(
                 NOTE_TODAY,
-                "Adds a line to the notes of today, which count for some days.",
+                "Adds a line to the diary of today, when the person says: note this.",
                 &json!({"text": text()}),
                 Effect::Idempotent,
             ),
             spec(
                 RECALL,
-                "Finds what was remembered or said before, by words and meaning.",
-                &json!({"query": text(), "limit": {"type": "integer", "minimum": 1, "maximum": MAX_HITS}}),
+                "Searches earlier conversations and memories, when the person asks what was said in \
+                 them.",
+                &json!({"query": text()}),
                 Effect::Read,
             ),
             spec(
@@ -274,7 +269,7 @@ fn recall(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result
         begun_by,
         session: Some(context.session.clone()),
     };
-    let Recalled { hits, problem } = memories.recall(&query.query, &asker, query.limit());
+    let Recalled { hits, problem } = memories.recall(&query.query, &asker, HITS);
     let mut lines: Vec<_> = hits.iter().map(|hit| found(&hit.what)).collect();
     // Another token's agent is told nothing of the owner's files.
     let unread = context.guest.is_none().then(|| memories.unread());
@@ -286,7 +281,7 @@ fn recall(memories: &Memories, call: &ToolCall, context: &CallContext) -> Result
         }
         lines.push(format!("There may be more: {why}."));
     } else if hits.is_empty() {
-        lines.push("nothing is remembered of this".to_owned());
+        lines.push(NOTHING.to_owned());
     }
     let is_outside = hits.iter().any(|hit| hit.what.is_tainted());
     let hits = hits.iter().map(|hit| match &hit.what {
@@ -430,7 +425,7 @@ mod tests {
         let context = CallContext::new(session, turn, AgentPath::root("master"), id.clone());
         let call = ToolCall::new(id, RECALL, json!({"query": "tea"}));
         let recalled = || super::recall(&memories, &call, &context);
-        assert_eq!(recalled().unwrap().text, "nothing is remembered of this");
+        assert_eq!(recalled().unwrap().text, NOTHING);
         std::fs::write(dir.path().join("MEMORY.md"), b"- caf\xe9\n").unwrap();
         let why = recalled().unwrap_err();
         assert!(

@@ -15,6 +15,7 @@ use samovar_engine::{
 use serde_json::json;
 
 use crate::children::{agent, delegate, world};
+use crate::in_memory::toolbox;
 use crate::rig::{Rig, named, opening, said, session, settings, texts_of, turn_of, well};
 use crate::words::{layers, said_in, tools};
 
@@ -140,6 +141,18 @@ async fn without_skills_no_tool_is_offered_to_read_them() {
     assert_eq!(rig.turn("go").await, well());
     let prompt = rig.world.model.prompts().pop().unwrap();
     assert!(!tools(&prompt).contains(&"read_skill".to_owned()));
+}
+
+// proves MD-25
+#[test]
+fn the_tools_for_skills_and_memory_come_after_all_others() {
+    let names = ["forget", "list_dir", "read_skill", "recall", "write_file"];
+    let toolbox = toolbox(names.map(|name| TestTool::new(name, |_, _| std::future::pending())));
+    let offered: Vec<_> = toolbox.specs().iter().map(|it| it.name.clone()).collect();
+    assert_eq!(
+        offered,
+        ["list_dir", "write_file", "forget", "read_skill", "recall"]
+    );
 }
 
 // proves MD-6

@@ -33,7 +33,8 @@ impl Toolset for ReadSkill {
     fn specs(&self) -> Vec<Arc<ToolSpec>> {
         vec![Arc::new(ToolSpec {
             name: READ_SKILL.to_owned(),
-            description: "Reads a skill, or a file of it.".to_owned(),
+            description: "Loads a skill of the list, or a file of it, before a task of its kind."
+                .to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {"name": {"type": "string"}, "file": {"type": "string"}},
@@ -81,9 +82,7 @@ fn answer(guide: &Guide, call: &ToolCall, context: &CallContext) -> Outcome {
     };
     let found = guide.skill(&name).filter(|_| may_read(&name));
     let Some((skill, is_foreign)) = found else {
-        return Outcome::failed(format!(
-            "you have no skill {name:?}; the prompt lists yours"
-        ));
+        return Outcome::failed(unknown(&name, context));
     };
     // The gate has decided by what the skill was when the call was examined.
     let outside = context.facts.as_ref().and_then(|facts| facts.outside);
@@ -99,4 +98,14 @@ fn answer(guide: &Guide, call: &ToolCall, context: &CallContext) -> Outcome {
             Outcome::done(read.text).with_data(data)
         }
     }
+}
+
+/// A small model takes a word of the question for the name of a skill.
+fn unknown(name: &str, context: &CallContext) -> String {
+    let names = context.skills.iter().flat_map(|skills| skills.iter());
+    let names: Vec<_> = names.map(String::as_str).collect();
+    format!(
+        "{name:?} is no skill; yours are: {}. Look for it in the files",
+        names.join(", ")
+    )
 }

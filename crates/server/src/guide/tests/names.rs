@@ -110,4 +110,9 @@ async fn an_agent_reads_only_the_skills_that_it_is_told_of() {
             assert_eq!(told.contains(name), may, "{name}: {told}");
         }
     }
+    let unread = desk.read_as(&choosing(names(&["tea"])), "Maria").await;
+    assert_eq!(
+        unread.unwrap_err(),
+        r#""Maria" is no skill; yours are: tea. Look for it in the files"#
+    );
 }
