@@ -32,7 +32,7 @@ const DONE: &str = "done";
 const WRONG: &str = "wrong";
 
 /// Turns of each client before the first that counts.
-const WARM: u32 = 20;
+const WARM: u32 = 5;
 
 /// What a server does so soon after its answers counts as their cost.
 const AFTER: Duration = Duration::from_millis(200);
@@ -63,7 +63,7 @@ pub(super) enum Way {
     Proxy,
 }
 
-/// So many turns by so many clients, each turn in a session of its own.
+/// So many turns by so many clients, each turn in another session.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     kind: Kind,
