@@ -36,7 +36,7 @@ impl Upstream {
     }
 }
 
-/// An answer whose body is a stream, or why there is none.
+/// An answer whose body is a stream; without one it says why.
 pub(super) fn streamed(body: Result<Body>) -> Response<Body> {
     let (status, body) = match body {
         Ok(body) => (StatusCode::OK, body),
