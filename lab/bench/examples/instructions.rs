@@ -101,7 +101,7 @@ fn compare(writes: bool) -> Result<()> {
             };
         let before = kept.insert(format!("{path} {BUILD}"), counted);
         println!("{path} {BUILD} {counted}, kept: {before:?}");
-        if before.is_none_or(|before| differs(before, counted)) {
+        if before.is_some_and(|before| differs(before, counted)) {
             differing.push(path);
         }
     }

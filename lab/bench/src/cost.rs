@@ -12,7 +12,7 @@ mod asked;
 mod load;
 
 /// Values of a row, each of one run of every server.
-const VALUES: u32 = 5;
+const VALUES: u32 = 3;
 
 /// The end of the name of each row that is a multiple of the bare loop's cost.
 pub(crate) const TO_THE_LOOP: &str = "to the bare loop's";

@@ -1,4 +1,4 @@
-//! The two floors that turns are measured against, each in a process of its own: a byte proxy before
+//! The two floors that turns are measured against, each in a separate process: a byte proxy before
 //! the model, and a bare loop that syncs every message and does nothing else.
 //!
 //! What both do is what any server has to do, without waste and without tricks.
@@ -12,22 +12,19 @@ use anyhow::{Context, Result, bail};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::Response;
 use axum::routing::post;
-use hyper::body::Incoming;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
+use self::upstream::{Upstream, streamed};
 use crate::client::ServerAccess;
 use crate::model::{Model, serve};
 
 mod bare;
 mod store;
+mod upstream;
 
 /// The word of the bench that makes its process a floor: a kind, the model's address and a folder
 /// follow.
@@ -86,45 +83,6 @@ pub(crate) fn router(kind: &str, model: SocketAddr, folder: &Path) -> Result<Rou
     }
 }
 
-/// The model, over connections that are kept.
-#[derive(Clone)]
-struct Upstream {
-    client: Client<HttpConnector, Body>,
-    uri: String,
-}
-
-impl Upstream {
-    fn new(model: SocketAddr) -> Upstream {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        Upstream {
-            client: Client::builder(TokioExecutor::new()).build(connector),
-            uri: format!("http://{model}/v1/chat/completions"),
-        }
-    }
-
-    async fn ask(&self, prompt: Body) -> Result<Incoming> {
-        let request = Request::post(&self.uri)
-            .header(CONTENT_TYPE, "application/json")
-            .body(prompt)?;
-        Ok(self.client.request(request).await?.into_body())
-    }
-}
-
 async fn pass(State(upstream): State<Upstream>, prompt: Body) -> Response<Body> {
     streamed(upstream.ask(prompt).await.map(Body::new))
-}
-
-fn streamed(body: Result<Body>) -> Response<Body> {
-    let (status, body) = match body {
-        Ok(body) => (StatusCode::OK, body),
-        Err(why) => (StatusCode::BAD_GATEWAY, format!("{why:#}").into()),
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let kind = "text/event-stream".parse();
-    response
-        .headers_mut()
-        .extend(kind.map(|kind| (CONTENT_TYPE, kind)));
-    response
 }

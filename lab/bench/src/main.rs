@@ -60,7 +60,7 @@ use crate::program::Bench;
 /// The directory of the results, from the root.
 const RESULTS: &str = "lab/bench/results";
 
-/// The word for the rows that matter most, in less than two minutes.
+/// The word for the rows that matter most, most of them measured once.
 const QUICK: &str = "--quick";
 
 fn main() -> ExitCode {

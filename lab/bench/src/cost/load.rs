@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
@@ -16,9 +16,8 @@ use crate::model::{Model, Talk, event};
 use crate::program::{Program, Serving};
 use crate::sample::percentiles;
 
-/// The deltas of a text turn, and how many of them the model sends together in a burst.
+/// The deltas of a text turn. The model sends each alone, as model servers do.
 pub(super) const DELTAS: u32 = 200;
-const TOGETHER: usize = 20;
 
 /// The pause between two deltas that are paced.
 const PACE: Duration = Duration::from_millis(5);
@@ -33,7 +32,7 @@ const DONE: &str = "done";
 const WRONG: &str = "wrong";
 
 /// Turns of each client before the first that counts.
-const WARM: u32 = 20;
+const WARM: u32 = 5;
 
 /// What a server does so soon after its answers counts as their cost.
 const AFTER: Duration = Duration::from_millis(200);
@@ -64,7 +63,7 @@ pub(super) enum Way {
     Proxy,
 }
 
-/// So many turns by so many clients, each turn in a session of its own.
+/// So many turns by so many clients, each turn in another session.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     kind: Kind,
@@ -237,10 +236,8 @@ async fn converse(talk: Talk, words: Arc<[Bytes]>) -> Result<()> {
     let said = talk.last_user().to_owned();
     let is = |kind: Kind| said.ends_with(&format!("{kind:?}"));
     if is(Kind::Words) {
-        for words in words.chunks(TOGETHER) {
-            let mut piece = BytesMut::new();
-            piece.extend(words.iter().flatten());
-            talk.send(piece.freeze()).await?;
+        for word in words.iter() {
+            talk.send(word.clone()).await?;
         }
     } else if is(Kind::Paced) {
         let mut pace = interval(PACE);

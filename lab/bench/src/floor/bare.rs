@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::store::Store;
-use super::{Upstream, streamed};
+use super::upstream::{Upstream, streamed};
 use crate::model::MODEL;
 
 /// What every prompt offers.
