@@ -406,8 +406,7 @@ impl OpenSession {
             let live = self.live.get(turn);
             live.is_some_and(|live| !matches!(live.state, LiveState::Running(..) | LiveState::Left))
         };
-        let has_end = self.state().ended().any(|end| does_not_run(&end.parent));
-        has_end
+        self.state().ended().any(|end| does_not_run(&end.parent))
     }
 
     /// Whether the end of a turn could not be kept yet.

@@ -172,7 +172,9 @@ impl Mailbox {
         }
         self.begin_children();
         if let Some(open) = &mut self.open {
-            turns.iter().for_each(|turn| open.is_to_end(turn));
+            for turn in turns {
+                open.is_to_end(turn);
+            }
         }
         for (turn, leftover) in late {
             for input in leftover {
@@ -263,14 +265,17 @@ impl Mailbox {
                 note(Author::Agent, Kind::finished(said), &mut turn);
             }
         }
-        let end = match reason {
-            EndReason::Stopped => turn.cancelled(STOPPED),
-            EndReason::Fault(code) => turn.failed(*code, fault_message(*code)),
+        // A turn that was at work ends as one that ends by itself.
+        let (by, end) = match reason {
+            EndReason::Stopped if turn.is_parked() => (Author::System, turn.cancelled(STOPPED)),
+            EndReason::Stopped => (Author::Agent, turn.cancelled(STOPPED)),
+            EndReason::Fault(code) => (Author::System, turn.failed(*code, fault_message(*code))),
         };
         for kind in end {
-            note(Author::System, kind, &mut turn);
+            let is_end = matches!(kind, Kind::TurnFinished { .. });
+            note(if is_end { by } else { Author::System }, kind, &mut turn);
         }
-        let kept = known.iter().flat_map(|known| known.messages());
+        let kept = known.iter().flat_map(OpenTurn::messages);
         let noted = drafts.iter().filter_map(|draft| match &draft.kind {
             Kind::MessageFinished { message, .. } => Some(message),
             _ => None,

@@ -55,7 +55,9 @@ impl Mailbox {
             self.found_cut(&turn_id).await?;
         }
         self.end_all().await?;
-        ending.iter().for_each(|_| self.parts.ledger.ended());
+        for _ in &ending {
+            self.parts.ledger.ended();
+        }
         self.parts.ledger.unknown_calls(unknown_calls);
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use samovar_core::agent::{SubAgents, ToolKeys};
 use samovar_core::command::Post;
@@ -323,45 +322,6 @@ async fn a_turn_is_stopped_with_all_below_it_and_a_branch_alone() {
     let said = outcomes(&log, &turn);
     let codes: BTreeSet<_> = said.iter().map(|said| said["code"].as_str()).collect();
     assert_eq!(codes, BTreeSet::from([None, Some("SUBAGENT_CANCELLED")]));
-}
-
-// proves SA-7
-#[tokio::test(start_paused = true)]
-async fn what_begins_while_its_caller_is_stopped_ends_before_it_or_works_on() {
-    let background = json!({"task": "work", "agent": "a"});
-    for (tool, order) in [("subAgent", delegate("a", "work")), ("spawn", background)] {
-        let gate = Gate::default();
-        let held = gate.clone();
-        let world = world(move |who, said, results| match (who, said, results) {
-            ("master", "go", 0) => call(tool, order.clone()).hold(&held),
-            _ => say("well"),
-        });
-        let rig = Rig::delegating(world, [], [agent("a", &[], &[])], settings()).await;
-        let turn = rig.post("go").await;
-        rig.world.model.seen(1).await;
-        // The start of the child is on its way to the store.
-        rig.disk.hold(|| gate.open()).await;
-        let rest = async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            rig.disk.let_go();
-        };
-
-        let (is_stopped, ()) = tokio::join!(rig.cancel(Some(&turn)), rest);
-
-        assert!(is_stopped);
-        let ended = ends(&log(&rig, &turn).await);
-        let stopped = |path: &str| (path.to_owned(), FinishReason::Cancelled);
-        if tool == "subAgent" {
-            assert_eq!(ended, [stopped("master/a"), stopped("master")]);
-        } else {
-            assert_eq!(ended, [stopped("master")]);
-            rig.sees(|event| {
-                let is_end = matches!(event.kind, Kind::TurnFinished { .. });
-                is_end && event.agent.to_string() == "master/a"
-            })
-            .await;
-        }
-    }
 }
 
 // proves SA-7

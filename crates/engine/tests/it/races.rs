@@ -15,6 +15,7 @@ use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
+use crate::children::{agent, delegate, ends as ends_of, log, world};
 use crate::kept::outcomes;
 use crate::rig::{Rig, named, read_to, said, send, session, settings, turn_of, well};
 
@@ -293,6 +294,45 @@ async fn a_result_that_waits_for_room_is_kept_with_the_stop_of_its_turn() {
 
     let outcomes = outcomes(&rig.log_of(&turn).await);
     assert_eq!(outcomes, [("slow".to_owned(), Status::Done)]);
+}
+
+// proves SA-7
+#[tokio::test(start_paused = true)]
+async fn what_begins_while_its_caller_is_stopped_ends_before_it_or_works_on() {
+    let background = json!({"task": "work", "agent": "a"});
+    for (tool, order) in [("subAgent", delegate("a", "work")), ("spawn", background)] {
+        let gate = Gate::default();
+        let held = gate.clone();
+        let world = world(move |who, said, results| match (who, said, results) {
+            ("master", "go", 0) => call(tool, order.clone()).hold(&held),
+            _ => say("well"),
+        });
+        let rig = Rig::delegating(world, [], [agent("a", &[], &[])], settings()).await;
+        let turn = rig.post("go").await;
+        rig.world.model.seen(1).await;
+        // The start of the child is on its way to the store.
+        rig.disk.hold(|| gate.open()).await;
+        let rest = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            rig.disk.let_go();
+        };
+
+        let (is_stopped, ()) = tokio::join!(rig.cancel(Some(&turn)), rest);
+
+        assert!(is_stopped);
+        let ended = ends_of(&log(&rig, &turn).await);
+        let stopped = |path: &str| (path.to_owned(), FinishReason::Cancelled);
+        if tool == "subAgent" {
+            assert_eq!(ended, [stopped("master/a"), stopped("master")]);
+        } else {
+            assert_eq!(ended, [stopped("master")]);
+            rig.sees(|event| {
+                let is_end = matches!(event.kind, Kind::TurnFinished { .. });
+                is_end && event.agent.to_string() == "master/a"
+            })
+            .await;
+        }
+    }
 }
 
 // proves AS-11, DU-10
