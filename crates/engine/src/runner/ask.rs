@@ -145,8 +145,8 @@ impl Runner {
         heard
     }
 
-    /// Waits for what was shown to be in the journal. What is kept next would wait for it, too, and tells
-    /// of a store that failed.
+    /// Waits until what was shown is in the journal. The next commit would wait for that, too, and
+    /// reports a store that failed.
     pub(super) async fn folded(&mut self) {
         if let Some(folding) = &mut self.folding {
             if let Err(broken) = folding.await {

@@ -71,8 +71,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Runs all of them. What was noted last is kept by whoever goes on, so that the last result shares
-    /// its commit with the next step.
+    /// Runs all of them. The caller keeps the last result, so that it shares its commit with the next
+    /// step.
     pub(super) async fn run(mut self) -> Result<(), Broken> {
         loop {
             while let Ok(input) = self.runner.inbox.try_recv() {
@@ -371,7 +371,7 @@ impl<'a> Calls<'a> {
         };
         let turn = &self.runner.turn;
         if turn.is_closed(&running.call) {
-            // Somebody outside was faster.
+            // A client has closed it already.
             return;
         }
         let (call, name, mut outcome) = (running.call, running.name, outcome.readable());
