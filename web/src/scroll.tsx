@@ -48,6 +48,8 @@ export function Scroll({ label, first, place = "", children }: ScrollProps) {
     watching.observe(inner)
     return () => watching.disconnect()
   }, [])
+  // What a person does now is not undone: a row that moves under a press takes no click.
+  const letGo = () => { heldUntil.current = 0 }
   const onScroll = () => {
     const element = box.current
     if (!element) return
@@ -60,7 +62,7 @@ export function Scroll({ label, first, place = "", children }: ScrollProps) {
   }
   return (
     <div class="thread-box">
-      <div class="thread" ref={box} onScroll={onScroll} onWheel={() => { heldUntil.current = 0 }} tabindex={0} role="region" aria-label={label}>
+      <div class="thread" ref={box} onScroll={onScroll} onWheel={letGo} onPointerDown={letGo} onKeyDown={letGo} tabindex={0} role="region" aria-label={label}>
         <div class="thread-inner">{children}</div>
       </div>
       {isAway && <IconButton icon="down" class="to-end" label={t("thread_to_end")} onClick={toEnd} />}
