@@ -201,7 +201,7 @@ impl Disk {
         &self.0.full_history
     }
 
-    /// Damages the log of a session.
+    /// Damages the log of a session: nothing of it can be read, though it takes commits.
     pub fn damage(&self, session: SessionId) {
         if let Ok(mut damaged) = self.0.damaged.lock() {
             *damaged = Some(session);
@@ -294,6 +294,18 @@ impl OverJournal for OnDisk {
             return Err(Broken::Damaged("on purpose".to_owned()));
         }
         self.journal().entry(session)
+    }
+
+    fn read(&self, log: LogNo, after: Seq, max_bytes: usize) -> Result<Vec<Event>, Broken> {
+        let session = self
+            .stores
+            .logs()
+            .get(&log)
+            .map(|spool| spool.session.clone());
+        if session.is_some_and(|session| self.stores.is_damaged(&session)) {
+            return Err(Broken::Damaged("on purpose".to_owned()));
+        }
+        self.journal().read(log, after, max_bytes)
     }
 
     fn was_closed(&self) -> bool {

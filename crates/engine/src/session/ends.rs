@@ -286,14 +286,21 @@ impl Mailbox {
         Ok(drafts)
     }
 
-    /// What the model of a turn had said when its answer was cut, as readers have seen it.
+    /// What the model of a turn had said when its answer was cut, as readers have seen it; nothing where
+    /// the log can no longer be read, which must not keep the turn from its end.
     async fn said_by(
         &self,
         open: &OpenSession,
         (id, known): (&TurnId, &OpenTurn),
         reason: EndReason,
     ) -> Result<Option<Message>, Broken> {
-        let events = events_of(open, id).await?;
+        let events = match events_of(open, id).await {
+            Err(broken) if !broken.may_pass() => {
+                tracing::error!(session = %self.id, turn = %id, %broken, "a cut answer is not kept");
+                return Ok(None);
+            }
+            read => read?,
+        };
         let reason = match reason {
             EndReason::Stopped => answer::CANCELLED,
             EndReason::Fault(_) => answer::FAILED,

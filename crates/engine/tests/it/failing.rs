@@ -6,10 +6,11 @@ use std::time::Duration;
 use samovar_core::command::Change;
 use samovar_core::file_changes::{ClosedCall, TakenBack};
 use samovar_core::{
-    Accepted, Action, Blobs, Code, Delivery, Effect, Error, FileChanges, Future, Image, Outcome,
-    Sender, SessionId, Title, ToolReply, TurnId,
+    Accepted, Action, Blobs, Code, Delivery, Effect, Error, FileChanges, FinishReason, Future,
+    Image, Outcome, Sender, SessionId, Title, ToolReply, TurnId,
 };
 use samovar_doubles::{Gate, TestTool, World, call, say};
+use samovar_engine::Settings;
 use serde_json::json;
 
 use crate::rig::{Rig, said, said_as, session, settings, turn_of, well};
@@ -64,6 +65,44 @@ async fn a_turn_that_was_over_before_its_stop_is_not_said_to_be_stopped() {
 
     assert_eq!(stopped, Ok(Accepted::Cancelled { stopped: false }));
     assert_eq!(rig.over(&turn).await, well());
+}
+
+// proves DU-12
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_log_can_no_longer_be_read_ends_without_the_words_of_its_answer() {
+    let gate = Gate::default();
+    let settings = Settings {
+        tail_bytes: 1,
+        ..settings()
+    };
+    let answer = say("one two").hold_after(1, &gate);
+    let rig = Rig::with(World::answering([answer]), [], settings).await;
+    let turn = rig.post("first").await;
+    rig.speaks(&turn).await;
+    // What is kept of the answer leaves memory.
+    rig.submit(rename("Tea")).await.unwrap();
+
+    rig.disk.damage(session());
+    assert!(rig.cancel(Some(&turn)).await);
+
+    assert!(!rig.cancel(Some(&turn)).await, "it is over");
+}
+
+// proves DU-12
+#[tokio::test(start_paused = true)]
+async fn a_session_is_not_deleted_while_the_end_of_its_turn_finds_no_room() {
+    let gate = Gate::default();
+    let rig = Rig::new([say("one two").hold_after(1, &gate)]).await;
+    let turn = rig.post("first").await;
+    rig.speaks(&turn).await;
+
+    rig.disk.full_journal().set(true);
+    assert_eq!(rig.refused(Action::Close).await, Code::StoreFull);
+    rig.disk.full_journal().set(false);
+
+    assert_eq!(rig.over(&turn).await, FinishReason::Cancelled);
+    assert_eq!(rig.asked().await, ["first"], "the session is still there");
+    assert_eq!(rig.submit(Action::Close).await, Ok(Accepted::Closed));
 }
 
 // proves DU-12
