@@ -13,6 +13,11 @@ use crate::ports::Millis;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LogNo(pub u64);
 
+impl LogNo {
+    /// That of the first session of a store.
+    pub const FIRST: Self = Self(1);
+}
+
 /// The events of one log in one commit.
 #[derive(Clone, Debug)]
 pub struct Batch {

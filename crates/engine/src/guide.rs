@@ -11,10 +11,13 @@ use samovar_core::situation::Environment;
 pub const READ_SKILL: &str = "read_skill";
 
 /// The tools over the memory of the folder's store: to keep, to note, to delete, and to find.
-pub const MEMORY_TOOLS: [&str; 4] = ["remember", "note_today", "forget", "recall"];
+pub const MEMORY_TOOLS: [&str; 4] = ["remember", "note_today", FORGET, RECALL];
+/// That to find something, and that to delete it.
+pub(crate) const RECALL: &str = "recall";
+pub(crate) const FORGET: &str = "forget";
 /// Those in a session that another token began: its agent proposes to the owner what to remember, and finds
 /// what was said in sessions of that token.
-pub(crate) const TOKEN_TOOLS: [&str; 3] = ["remember", "note_today", "recall"];
+pub(crate) const TOKEN_TOOLS: [&str; 3] = ["remember", "note_today", RECALL];
 
 /// The agent that is told.
 #[derive(Clone, Debug)]
@@ -74,6 +77,8 @@ pub struct Guidance {
     /// The notes of the present day, and memories for the message that begins the turn; they stand
     /// before it.
     pub today: Option<String>,
+    /// Whether there is any memory, also one that no prompt has.
+    pub has_memories: bool,
     /// Whether some of it comes from a folder that no person trusts, or was remembered after text
     /// from outside had been read (TL-10).
     pub is_foreign: bool,

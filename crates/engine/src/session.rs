@@ -397,7 +397,8 @@ impl OpenSession {
     /// What it gives its own agent.
     fn gives(&self) -> OfSession {
         let state = self.state();
-        OfSession::new(state.system_prompt.as_ref(), state.begun_by.as_ref())
+        let log = Some(self.session.log.number());
+        OfSession::new(state.system_prompt.as_ref(), state.begun_by.as_ref(), log)
     }
 
     /// Whether a turn that does not run is to be told something again.

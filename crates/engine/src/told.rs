@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use samovar_core::journal::LogNo;
 use samovar_core::provider::Layer;
 use samovar_core::{
     Agent, AgentPath, Beginner, Closer, ContextLimit, Kind, Message, Part, Prompt, PromptHashes,
@@ -12,7 +13,7 @@ use samovar_core::{
 use sha2::{Digest, Sha256};
 
 use crate::context::{Images, Transcript};
-use crate::guide::{Audience, Guidance, MEMORY_TOOLS, READ_SKILL, TOKEN_TOOLS};
+use crate::guide::{Audience, FORGET, Guidance, MEMORY_TOOLS, READ_SKILL, RECALL, TOKEN_TOOLS};
 use crate::layers::{self, Texts};
 use crate::log::Keeping;
 use crate::parts::Parts;
@@ -27,6 +28,8 @@ pub(crate) struct OfSession {
     pub(crate) prompt: Option<SystemPrompt>,
     /// What its agents have of the owner's memory.
     pub(crate) memory: MemoryUse,
+    /// Whether it is not the first session of its store.
+    is_later: bool,
     /// The message that begins the turn of its own agent.
     message: Option<String>,
 }
@@ -72,10 +75,15 @@ impl MemoryUse {
 }
 
 impl OfSession {
-    pub(crate) fn new(prompt: Option<&SystemPrompt>, begun_by: Option<&Beginner>) -> Self {
+    pub(crate) fn new(
+        prompt: Option<&SystemPrompt>,
+        begun_by: Option<&Beginner>,
+        log: Option<LogNo>,
+    ) -> Self {
         Self {
             prompt: prompt.cloned(),
             memory: MemoryUse::of(begun_by),
+            is_later: log.is_some_and(|log| log > LogNo::FIRST),
             message: None,
         }
     }
@@ -93,6 +101,7 @@ impl OfSession {
         Self {
             prompt: self.prompt.clone().filter(|_| delegation::is_told(agent)),
             memory: self.memory.clone(),
+            is_later: self.is_later,
             message: None,
         }
     }
@@ -113,6 +122,9 @@ pub(crate) struct Told {
     pub(crate) today: Option<String>,
     /// What it has of the owner's memory, so that it is offered the tools for that.
     pub(crate) memory: MemoryUse,
+    /// Whether there is a memory that it could delete, and something that it could find.
+    has_memories: bool,
+    can_recall: bool,
     /// Whether there are skills, so that it is offered the tool to read them.
     pub(crate) has_skills: bool,
     /// The names of those that it may read.
@@ -127,8 +139,19 @@ impl Told {
             is_foreign: is_foreign || texts.guidance.is_foreign,
             has_skills: texts.guidance.skills.is_some(),
             memory: MemoryUse::None,
+            has_memories: texts.guidance.has_memories,
+            can_recall: texts.guidance.has_memories,
             today: texts.guidance.today,
             readable: Arc::new(texts.guidance.readable),
+        }
+    }
+
+    /// Whether a tool of memory would find nothing: a small model would try it first all the same.
+    fn finds_nothing(&self, tool: &str) -> bool {
+        match tool {
+            RECALL => !self.can_recall,
+            FORGET => !self.has_memories,
+            _ => false,
         }
     }
 
@@ -223,7 +246,9 @@ impl Parts {
         let for_people = for_people.filter(|_| turn.has_no_input());
         let hidden: Vec<_> = settings.unoffered.iter().chain(for_people).collect();
         let has = |spec: &ToolSpec| {
-            self.has_tool(agent, turn, told, &spec.name) && !hidden.contains(&&spec.name)
+            self.has_tool(agent, turn, told, &spec.name)
+                && !hidden.contains(&&spec.name)
+                && !told.finds_nothing(&spec.name)
         };
         let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
         if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
@@ -283,9 +308,11 @@ impl Parts {
             folder,
             guidance,
         };
+        let told = Told::of(agent, &self.settings, texts);
         Told {
             memory,
-            ..Told::of(agent, &self.settings, texts)
+            can_recall: told.has_memories || session.is_later,
+            ..told
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct Told {
     pub events: Option<String>,
     /// The notes of the present day, in a mark.
     pub today: Option<String>,
+    /// Whether there is any memory, also an older note.
+    pub has_any: bool,
     /// Whether some of it comes from a session that had read text from outside (TL-10).
     pub is_tainted: bool,
 }
@@ -73,6 +75,7 @@ impl Memories {
             .find(|(day, notes)| *day == today && !notes.is_empty());
         is_tainted |= notes.is_some_and(|(_, notes)| notes.iter().any(|note| note.is_tainted));
         Told {
+            has_any: long_term.is_some() || days.iter().any(|(_, notes)| !notes.is_empty()),
             long_term,
             events: (!events.is_empty()).then(|| format!("# Recent events\n{events}")),
             today: notes.map(|(_, notes)| before_message(notes)),

@@ -75,6 +75,7 @@ pub(crate) fn tell(memories: &Memories, audience: &Audience, guidance: Guidance)
         long_term,
         events,
         today,
+        has_any,
         is_tainted,
     } = memories.tell();
     let hits = audience
@@ -87,6 +88,7 @@ pub(crate) fn tell(memories: &Memories, audience: &Audience, guidance: Guidance)
         memory: long_term,
         events,
         today: (!before.is_empty()).then_some(before),
+        has_memories: has_any,
         is_foreign: guidance.is_foreign || is_tainted || has_outside == Some(true),
         ..guidance
     }

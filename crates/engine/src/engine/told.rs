@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use samovar_core::history::{MessageQuery, Speakers, TurnQuery};
+use samovar_core::journal::LogEntry;
 use samovar_core::{
     AgentPath, Broken, Code, Error, Event, Kind, Prompt, PromptHashes, Role, SessionId, TurnId,
     redact,
@@ -44,7 +45,9 @@ impl Engine {
                 .find(path.name())
                 .map_or_else(|| self.parts.master.clone(), |entry| entry.agent),
         };
-        let of_session = OfSession::new(row.system_prompt.as_ref(), row.begun_by.as_ref());
+        let log = self.entry_of(session).await?.map(|entry| entry.log);
+        let (prompt, begun_by) = (row.system_prompt.as_ref(), row.begun_by.as_ref());
+        let of_session = OfSession::new(prompt, begun_by, log);
         let mut said = events.iter().filter_map(|event| match &event.kind {
             Kind::MessageFinished { message, .. } => Some(message),
             _ => None,
@@ -88,6 +91,15 @@ impl Engine {
         )))
     }
 
+    /// Where the journal has a session.
+    async fn entry_of(&self, session: &SessionId) -> Result<Option<LogEntry>, Error> {
+        let (journal, id) = (self.parts.journal.clone(), session.clone());
+        let read = tokio::task::spawn_blocking(move || journal.entry(&id)).await;
+        let read = read.unwrap_or_else(|error| Err(Broken::Io(error.to_string())));
+        let entry = read.map_err(|broken| self.broke_in(session, &broken))?;
+        Ok(entry.filter(|entry| !entry.deleted))
+    }
+
     /// What the journal still has of a turn, oldest first.
     async fn events_of(
         &self,
@@ -101,14 +113,12 @@ impl Engine {
         let Some(first) = first.or_else(|| new().map(|event| event.seq)) else {
             return Ok(Vec::new());
         };
-        let (journal, id, turn) = (self.parts.journal.clone(), session.clone(), turn.clone());
-        let read = move || match journal.entry(&id)?.filter(|entry| !entry.deleted) {
-            Some(entry) => {
-                let log = (entry.log, entry.head);
-                projector::read_turn(journal.as_ref(), log, (&turn, first))
-            }
-            None => Ok(Vec::new()),
+        let Some(entry) = self.entry_of(session).await? else {
+            return Ok(Vec::new());
         };
+        let (journal, turn) = (self.parts.journal.clone(), turn.clone());
+        let log = (entry.log, entry.head);
+        let read = move || projector::read_turn(journal.as_ref(), log, (&turn, first));
         let read = tokio::task::spawn_blocking(read).await;
         let read = read.unwrap_or_else(|error| Err(Broken::Io(error.to_string())));
         read.map_err(|broken| self.broke_in(session, &broken))

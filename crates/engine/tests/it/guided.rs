@@ -1,6 +1,7 @@
 //! What a person's own files tell agents, and what the log has of it.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use crate::children::{agent, delegate, world};
 use crate::in_memory::toolbox;
-use crate::rig::{Rig, named, opening, said, session, settings, texts_of, turn_of, well};
+use crate::rig::{Rig, disk, named, opening, said, session, settings, texts_of, turn_of, well};
 use crate::words::{layers, said_in, tools};
 
 /// A guide that tells each agent who it takes it for.
@@ -127,6 +128,52 @@ async fn a_called_agent_has_the_memory_only_where_its_definition_says_so() {
             seen += 3;
         }
     }
+}
+
+// proves MD-7
+#[tokio::test]
+async fn tools_of_memory_that_would_find_nothing_are_not_offered() {
+    let memory = ["remember", "recall", "forget"];
+    let has_memories = Arc::new(AtomicBool::new(false));
+    let mut settings = settings();
+    let has = has_memories.clone();
+    settings.guide = Guide::new(move |_| Guidance {
+        has_memories: has.load(Ordering::SeqCst),
+        ..Guidance::default()
+    });
+    let testing = memory.map(|name| TestTool::new(name, |_, _| std::future::pending()));
+    let world = World::answering([say("fine"), say("fine"), say("fine")]);
+    let rig = Rig::on(disk(), world, testing, settings).await;
+    // The first session of the store, one after it, and that one with a memory.
+    let mut offered = Vec::new();
+    for (at, session) in [session(), named("later"), named("later")]
+        .into_iter()
+        .enumerate()
+    {
+        has_memories.store(at == 2, Ordering::SeqCst);
+        let by = |action| Command {
+            by: Sender::CommandLine,
+            session: session.clone(),
+            action,
+        };
+        if at < 2 {
+            rig.engine.submit(by(opening())).await.unwrap();
+        }
+        rig.engine
+            .submit(by(said("go", Delivery::Queue)))
+            .await
+            .unwrap();
+        rig.world.model.seen(at + 1).await;
+        offered.push(tools(&rig.world.model.prompts()[at]));
+    }
+    assert_eq!(
+        offered,
+        [
+            &["remember"][..],
+            &["recall", "remember"],
+            &["forget", "recall", "remember"]
+        ]
+    );
 }
 
 // proves MD-25

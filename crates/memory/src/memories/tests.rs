@@ -257,10 +257,12 @@ fn an_edit_keeps_the_id_and_takes_the_mark_away() {
 fn a_prompt_has_the_notes_of_the_past_days_and_those_of_today_apart() {
     let place = Place::new();
     let memories = place.open();
+    assert!(!memories.tell().has_any);
     fs::create_dir_all(place.file("memory")).unwrap();
     for day in 25..=29 {
         let path = place.file(&format!("memory/2026-11-{day}.md"));
         fs::write(path, format!("- day {day}\n")).unwrap();
+        assert!(memories.tell().has_any, "also with an older note alone");
     }
     let told = memories.tell();
     let events = told.events.unwrap();

@@ -83,7 +83,7 @@ pub(super) fn recover(
 
     tables.bury(&mut txn)?;
     meta.epoch = began.epoch;
-    meta.next_log = meta.next_log.max(1);
+    meta.next_log = meta.next_log.max(LogNo::FIRST.0);
     meta.boot_id = began.boot_id;
     meta.closed = false;
     tables.put_meta(&mut txn, &meta)?;
