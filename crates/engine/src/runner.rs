@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use samovar_core::agent::MASTER;
-use samovar_core::approval::Answer;
 use samovar_core::{
-    Accepted, ApprovalId, Author, Broken, CallId, ContextLimit, Kind, Message, MessageId, Millis,
-    Outcome, Prompt, ToolCall, ToolSpec,
+    Author, Broken, ContextLimit, Kind, Message, MessageId, Millis, Prompt, ToolCall, ToolSpec,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use self::calls::Calls;
 use crate::context::{Images, Transcript};
 use crate::delegation;
 use crate::log::Draft;
+use crate::state::ChildEnd;
 use crate::turn::Step;
 
 mod ask;
@@ -31,9 +31,7 @@ mod tainting;
 mod windows;
 
 pub(crate) use budget::unbudgeted;
-pub(crate) use inbox::{
-    Input, Newborn, Reply, answer, decider, not_asked, not_open, refuse_call, refuse_decision,
-};
+pub(crate) use inbox::{Newborn, Reply, answer, decider, not_asked, not_open};
 pub(crate) use retry::RetryTime;
 pub(crate) use state::{Continuation, FinishedRun, RunEnd, Runner};
 
@@ -50,14 +48,8 @@ impl Runner {
             tracing::debug!(turn = %self.turn_id, %broken, "what was noted last is not kept");
         }
         self.folded().await;
-        self.inbox.close();
-        let mut leftover = Vec::new();
-        while let Ok(input) = self.inbox.try_recv() {
-            leftover.push(input);
-        }
         FinishedRun {
             turn_id: self.turn_id,
-            leftover,
             unkept: self.pending,
             how,
         }
@@ -113,7 +105,6 @@ impl Runner {
                 Step::CallModel { max_tokens } => {
                     self.note_window();
                     self.keep().await?;
-                    self.refuse_late();
                     if self.ask(max_tokens).await? == AskEnd::Left {
                         return Ok(RunEnd::Left);
                     }
@@ -125,6 +116,7 @@ impl Runner {
                 }
                 Step::Wait => {
                     self.keep().await?;
+                    self.hears_news();
                     // Its last child may have ended while this waited for room.
                     if self.turn.next() == Step::Wait {
                         return Ok(RunEnd::Parked);
@@ -229,105 +221,39 @@ impl Runner {
             .has_tool(&self.definition, &self.turn, &self.told, tool)
     }
 
-    /// Refuses what came twice: before the model is asked, no call waits for anything.
-    fn refuse_late(&mut self) {
-        while let Ok(input) = self.inbox.try_recv() {
-            match input {
-                Input::Settle(call, _, reply) => refuse_call(&call, reply),
-                Input::Decide(approval, _, reply) => refuse_decision(&approval, reply),
-            }
+    /// Takes in what was kept for the turn that it did not note itself, and what its children have
+    /// answered, if there is any; whether there was.
+    fn hears_news(&mut self) -> bool {
+        let has_news = self.news.notified().now_or_never().is_some();
+        if has_news {
+            self.catch_up();
         }
+        has_news
     }
 
-    /// Takes in what was sent to the turn; whether a person decided.
-    async fn attend(&mut self, input: Input) -> Result<bool, Broken> {
-        match input {
-            Input::Settle(call, outcome, reply) => {
-                self.settle(call, outcome, reply).await?;
-                Ok(false)
-            }
-            Input::Decide(approval, answer, reply) => {
-                self.decide(&approval, answer, reply).await?;
-                Ok(true)
-            }
-        }
-    }
-
-    /// Takes in what is sent to the turn while something is looked at, which changes nothing; whether
-    /// a person decided.
-    async fn attend_during<T>(
-        &mut self,
-        looks: impl Future<Output = T>,
-    ) -> Result<(T, bool), Broken> {
-        let mut looks = std::pin::pin!(looks);
-        let mut is_decided = false;
-        loop {
-            // Both are safe to drop halfway: a look changes nothing, a channel keeps its items.
-            tokio::select! {
-                seen = &mut looks => return Ok((seen, is_decided)),
-                Some(input) = self.inbox.recv() => is_decided |= self.attend(input).await?,
-            }
-        }
-    }
-
-    /// Closes a call that waits for a client, or for a child.
-    async fn settle(
-        &mut self,
-        call: CallId,
-        outcome: Outcome,
-        reply: Option<Reply>,
-    ) -> Result<(), Broken> {
-        let Some(reply) = reply else {
-            self.note_child_end(call, outcome);
-            return Ok(());
+    /// Takes that in. The call that a child has answered is closed with the next commit: the child's end
+    /// is kept already.
+    fn catch_up(&mut self) {
+        let ended: Vec<_> = {
+            let state = self.session.state.lock();
+            let Some(known) = state.turn(&self.turn_id) else {
+                return;
+            };
+            self.turn = known.turn.clone();
+            let ended = state.ended().filter(|end| end.parent == self.turn_id);
+            ended.cloned().collect()
         };
-        let Some(name) = self.turn.waiting_tool(&call).map(str::to_owned) else {
-            answer(reply, Err(not_open(&call)));
-            return Ok(());
-        };
-        let outcome = outcome.readable();
-        self.note_by(
-            Author::Host,
-            Kind::CallClosed {
-                call,
-                name,
-                outcome,
-            },
-        );
-        self.keep().await?;
-        answer(reply, Ok(Accepted::Settled));
-        Ok(())
-    }
-
-    /// Takes in a decision about a call that waits for it. The sender hears once it is kept.
-    async fn decide(
-        &mut self,
-        approval: &ApprovalId,
-        given: Answer,
-        reply: Reply,
-    ) -> Result<(), Broken> {
-        let author = decider(&given);
-        let Some(kinds) = self.turn.decision(approval, given) else {
-            refuse_decision(approval, reply);
-            return Ok(());
-        };
-        for kind in kinds {
-            self.note_by(author, kind);
-        }
-        self.keep().await?;
-        answer(reply, Ok(Accepted::Decided));
-        Ok(())
-    }
-
-    /// Closes the call that a child has answered, with the next commit: the child's end is kept
-    /// already.
-    fn note_child_end(&mut self, call: CallId, outcome: Outcome) {
-        if let Some(name) = self.turn.delegated_tool(&call).map(str::to_owned) {
-            self.note(Kind::CallClosed {
-                call,
-                name,
-                outcome,
-            });
+        let own = |draft: &&Draft| draft.turn.as_ref() == Some(&self.turn_id);
+        let noted = self.pending.iter().filter(own);
+        noted.for_each(|draft| self.turn.apply(&draft.kind));
+        for ChildEnd { call, outcome, .. } in ended {
+            if let Some(name) = self.turn.delegated_tool(&call).map(str::to_owned) {
+                self.note(Kind::CallClosed {
+                    call,
+                    name,
+                    outcome,
+                });
+            }
         }
     }
 

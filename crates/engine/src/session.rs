@@ -44,12 +44,7 @@ mod resent;
 mod turns;
 mod undo;
 mod unremembered;
-mod waking;
 
-/// Commands of clients that wait for a turn's attention, at most.
-const MAX_INPUTS: usize = 32;
-/// Places that are kept for the ends of its children.
-const KEPT_INPUTS: usize = crate::delegation::MAX_CHILDREN;
 /// How long a session stays in memory when that is nearly used up and nothing needs it there.
 const SOON: Duration = Duration::from_millis(100);
 /// How long a session waits before it tries again to keep a turn's end, or its beginning.

@@ -43,7 +43,7 @@ pub struct TestTool {
     looks: Option<Arc<Notify>>,
     /// What a person is shown of its calls.
     seen: Option<Arc<Mutex<Value>>>,
-    /// Holds the looks for that back, while there is one.
+    /// Holds the looks at its calls back, while there is one.
     held: Arc<Mutex<Option<Gate>>>,
     target: Option<String>,
     facts: Box<Facts>,
@@ -131,7 +131,7 @@ impl TestTool {
         self.effect(Effect::Verifiable)
     }
 
-    /// What holds back the looks at its calls that a person is shown, while there is one.
+    /// What holds back the looks at its calls, while there is one.
     #[must_use]
     pub fn held_by(mut self, held: &Arc<Mutex<Option<Gate>>>) -> Self {
         self.held = held.clone();
@@ -240,10 +240,15 @@ impl Toolset for TestTool {
 
     fn foresee(&self, _call: &ToolCall) -> Future<'static, Option<Value>> {
         let looks = self.looks.clone();
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.clone();
         Box::pin(async move {
             if let Some(looks) = looks {
                 looks.notify_one();
                 std::future::pending::<()>().await;
+            }
+            if let Some(gate) = held {
+                gate.passed().await;
             }
             None
         })

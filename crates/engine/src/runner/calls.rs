@@ -2,7 +2,6 @@
 //! its timeout; every result is kept before the model is asked again.
 
 use std::collections::{HashMap, VecDeque};
-use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -75,9 +74,7 @@ impl<'a> Calls<'a> {
     /// step.
     pub(super) async fn run(mut self) -> Result<(), Broken> {
         loop {
-            while let Ok(input) = self.runner.inbox.try_recv() {
-                self.is_decided |= self.runner.attend(input).await?;
-            }
+            self.is_decided |= self.runner.hears_news();
             self.look_again();
             self.start_some().await?;
             if self.running.is_empty() {
@@ -89,11 +86,10 @@ impl<'a> Calls<'a> {
                 Some((call, progress)) = self.reports.next() => {
                     self.show_progress(call, progress).await?;
                 }
-                Some(input) = self.runner.inbox.recv() => {
-                    self.is_decided |= self.runner.attend(input).await?;
+                () = self.runner.news.notified() => {
+                    self.runner.catch_up();
+                    self.is_decided = true;
                 }
-                // Its session is gone, and ends the task.
-                else => pending().await,
             }
             // What is ready together shares a commit.
             self.close_ready();
@@ -125,9 +121,9 @@ impl<'a> Calls<'a> {
             return Ok(());
         }
         let looks = self.look_at(&admitted, &asking);
-        let (mut looks, is_decided) = self.runner.attend_during(join_all(looks)).await?;
-        // Not now: what is about to start is in no queue, and would get into one again.
-        self.is_decided |= is_decided;
+        let mut looks = join_all(looks).await;
+        // Looked at again only later: what is about to start is in no queue, and would get into one again.
+        self.is_decided |= self.runner.hears_news();
         let of_asking = looks.split_off(admitted.len());
         self.delegate_all(delegated).await?;
         let admitted = self.intend_all(admitted, looks);
@@ -369,9 +365,9 @@ impl<'a> Calls<'a> {
         let Some((outcome, shown)) = outcome_of(&running.name, running.closer, ran) else {
             return;
         };
-        let turn = &self.runner.turn;
-        if turn.is_closed(&running.call) {
-            // A client has closed it already.
+        let (state, turn) = (&self.runner.session.state, &self.runner.turn_id);
+        if running.closer != Closer::Tool && !state.claim(turn, &running.call) {
+            // A client has closed it already, or is about to.
             return;
         }
         let (call, name, mut outcome) = (running.call, running.name, outcome.readable());

@@ -1,22 +1,12 @@
-//! What a turn that runs and its session send each other, and how senders hear of it.
+//! What a turn that runs sends its session, and how the senders of commands hear of what became of them.
 
 use samovar_core::approval::{Answer, EXPIRED};
-use samovar_core::{
-    Accepted, AgentPath, ApprovalId, Author, CallId, Code, Error, Model, Outcome, TurnId,
-};
+use samovar_core::{Accepted, AgentPath, ApprovalId, Author, CallId, Code, Error, Model, TurnId};
 use samovar_locale as locale;
 use tokio::sync::oneshot;
 
 use crate::slots::Slot;
 use crate::told::Told;
-
-/// What reaches a turn while it runs.
-pub(crate) enum Input {
-    /// Close a call: for a client, which hears whether that was accepted, or at a child's end.
-    Settle(CallId, Outcome, Option<Reply>),
-    /// A person's decision about a call.
-    Decide(ApprovalId, Answer, Reply),
-}
 
 /// How the sender of a command hears whether it was accepted.
 pub(crate) type Reply = oneshot::Sender<Result<Accepted, Error>>;
@@ -59,16 +49,4 @@ pub(crate) fn decider(given: &Answer) -> Author {
 pub(crate) fn not_asked(approval: &ApprovalId) -> Error {
     let why = locale::approval::unknown(locale::quoted(approval.as_str()));
     Error::new(Code::UnknownApproval, why)
-}
-
-/// Refuses a decision.
-pub(crate) fn refuse_decision(approval: &ApprovalId, reply: Reply) {
-    answer(reply, Err(not_asked(approval)));
-}
-
-/// Refuses to close a call.
-pub(crate) fn refuse_call(call: &CallId, reply: Option<Reply>) {
-    if let Some(reply) = reply {
-        answer(reply, Err(not_open(call)));
-    }
 }

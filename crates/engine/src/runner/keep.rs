@@ -3,9 +3,8 @@
 
 use samovar_core::Broken;
 
-use super::inbox::{Input, Newborn, answer};
+use super::inbox::Newborn;
 use super::state::Runner;
-use crate::parts::refusal;
 
 impl Runner {
     /// Keeps what was noted, with one commit. While there is no room it waits: first what cannot
@@ -85,15 +84,10 @@ impl Runner {
         tracing::debug!(turn = %self.turn_id, %broken, "a turn waits for room");
         self.is_waiting = true;
         let room = &self.parts.disk_space;
-        // Both are safe to drop halfway: a channel keeps its items.
+        // Both are safe to drop halfway: a bell that rang unheard rings again.
         tokio::select! {
             () = room.wait() => {}
-            Some(input) = self.inbox.recv() => match input {
-                Input::Settle(_, _, Some(reply)) | Input::Decide(_, _, reply) => {
-                    answer(reply, Err(refusal(broken)));
-                }
-                Input::Settle(call, outcome, None) => self.note_child_end(call, outcome),
-            },
+            () = self.news.notified() => self.catch_up(),
         }
         Ok(())
     }

@@ -29,7 +29,8 @@ impl Runner {
             let context = self.context_of(&cut.call);
             look(tools.clone(), cut, context)
         });
-        let (found, _) = self.attend_during(join_all(looks)).await?;
+        let found = join_all(looks).await;
+        self.hears_news();
         let mut unknown_calls = 0;
         for (cut, outcome) in found {
             let Some(outcome) = outcome else { continue };

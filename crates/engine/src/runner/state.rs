@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, TurnId};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
 
 use super::ask::Folding;
-use super::inbox::{Input, Newborn};
+use super::inbox::Newborn;
 use super::retry::RetryTime;
 use crate::keep::Session;
 use crate::log::Draft;
@@ -18,8 +18,6 @@ use crate::turn::Turn;
 /// The end of a run, with what the session's mailbox needs back.
 pub(crate) struct FinishedRun {
     pub(crate) turn_id: TurnId,
-    /// What was sent to the turn and not read.
-    pub(crate) leftover: Vec<Input>,
     /// What was noted and is not kept.
     pub(crate) unkept: Vec<Draft>,
     pub(crate) how: RunEnd,
@@ -30,7 +28,6 @@ impl FinishedRun {
     pub(crate) fn panicked(turn_id: TurnId) -> Self {
         Self {
             turn_id,
-            leftover: Vec::new(),
             unkept: Vec::new(),
             how: RunEnd::Panicked,
         }
@@ -76,7 +73,8 @@ pub(crate) struct Runner {
     /// The turn with all that was noted, kept or not.
     pub(crate) turn: Turn,
     pub(crate) model: Model,
-    pub(crate) inbox: mpsc::Receiver<Input>,
+    /// Rings when something was kept for the turn that it did not note itself, or a child has ended.
+    pub(crate) news: Arc<Notify>,
     /// Set when a stop of the server cut the turn, until the world has answered it again.
     pub(crate) continuation: Option<Continuation>,
     pub(crate) patience: RetryTime,

@@ -1,44 +1,145 @@
-//! What clients send to a turn that waits for it: outcomes and decisions.
+//! What comes for a turn that waits for it: outcomes, decisions, and the ends of its children. The
+//! mailbox keeps it, and a turn that runs takes it in from the state.
 
 use samovar_core::approval::Answer;
-
-use samovar_core::{ApprovalId, CallId, Outcome, planted};
+use samovar_core::{Accepted, ApprovalId, Author, CallId, Error, Kind, Outcome, TurnId, planted};
 
 use super::Mailbox;
+use super::ends::{leaving, not_kept};
+use super::turns::LiveState;
+use crate::log::Draft;
 use crate::open_calls::Awaited;
-use crate::runner::{Input, Reply, answer, not_open, refuse_decision};
+use crate::parts::refusal;
+use crate::runner::{Reply, answer, decider, not_asked, not_open};
+use crate::state::{ChildEnd, OpenTurn};
 
 impl Mailbox {
-    /// Closes a call for a client: by the turn that has it open.
-    pub(super) async fn settle(&mut self, call: CallId, outcome: Outcome, reply: Reply) {
-        if self.open.is_none() {
-            return answer(reply, Err(self.missing()));
+    /// Closes a call for a client.
+    pub(super) async fn settle(&self, call: CallId, outcome: Outcome, reply: Reply) {
+        let settled = self.close_call(call, outcome).await;
+        answer(reply, settled.map(|()| Accepted::Settled));
+    }
+
+    async fn close_call(&self, call: CallId, outcome: Outcome) -> Result<(), Error> {
+        let (turn, known) = self.waiting(&Awaited::Outcome(call.clone()), || not_open(&call))?;
+        let open = self.open.as_ref().ok_or_else(|| self.missing())?;
+        let name = known.turn.waiting_tool(&call).map(str::to_owned);
+        // Its tool may be about to close it.
+        let name = name.filter(|_| open.session.state.claim(&turn, &call));
+        let name = name.ok_or_else(|| not_open(&call))?;
+        let closed = Kind::CallClosed {
+            call: call.clone(),
+            name,
+            outcome: outcome.readable(),
+        };
+        let kept = self.keep_for(&turn, known, [(Author::Host, closed)]).await;
+        open.session.state.give_up_claim(&turn, &call);
+        kept
+    }
+
+    /// Takes in a decision about a call.
+    pub(super) async fn decide_call(&self, approval: ApprovalId, given: Answer, reply: Reply) {
+        let decided = self.take_decision(&approval, given).await;
+        answer(reply, decided.map(|()| Accepted::Decided));
+    }
+
+    async fn take_decision(&self, approval: &ApprovalId, given: Answer) -> Result<(), Error> {
+        let awaited = Awaited::Decision(approval.clone());
+        let (turn, known) = self.waiting(&awaited, || not_asked(approval))?;
+        planted!("decision-not-kept", {
+            return Ok(());
+        });
+        let author = decider(&given);
+        let facts = known.turn.decision(approval, given);
+        let facts = facts.ok_or_else(|| not_asked(approval))?;
+        let facts = facts.into_iter().map(|kind| (author, kind));
+        self.keep_for(&turn, known, facts).await
+    }
+
+    /// The turn that waits for something, as the log has it.
+    ///
+    /// # Errors
+    /// None does, or it can take nothing in now.
+    fn waiting(
+        &self,
+        awaited: &Awaited,
+        unwaited: impl Fn() -> Error,
+    ) -> Result<(TurnId, OpenTurn), Error> {
+        let open = self.open.as_ref().ok_or_else(|| self.missing())?;
+        let turn = self.parts.open_calls.turn_of(&self.id, awaited);
+        let turn = turn.ok_or_else(&unwaited)?;
+        match open.live.get(&turn).map(|live| &live.state) {
+            Some(LiveState::Running(..) | LiveState::Parked | LiveState::Cut(..)) => {}
+            Some(LiveState::Ending(_)) => return Err(not_kept()),
+            // The next server continues it, and takes this too.
+            Some(LiveState::Left) => return Err(leaving()),
+            None => return Err(unwaited()),
         }
-        let awaited = Awaited::Outcome(call.clone());
-        match self.parts.open_calls.turn_of(&self.id, &awaited) {
-            Some(turn) => {
-                let input = Input::Settle(call, outcome, Some(reply));
-                self.forward(&turn, input).await;
-            }
-            None => answer(reply, Err(not_open(&call))),
+        let known = open.state().turn(&turn).cloned();
+        Ok((turn, known.ok_or_else(unwaited)?))
+    }
+
+    /// Closes the call that a child has answered, unless a turn that runs does so.
+    pub(super) async fn tell_parent(&self, end: ChildEnd) {
+        let ChildEnd {
+            parent,
+            call,
+            outcome,
+            ..
+        } = end;
+        let Some(open) = &self.open else { return };
+        match open.live.get(&parent).map(|live| &live.state) {
+            Some(LiveState::Running(news, _)) => return news.notify_one(),
+            Some(LiveState::Parked | LiveState::Cut(..)) => {}
+            Some(LiveState::Ending(_) | LiveState::Left) | None => return,
+        }
+        let Some(known) = open.state().turn(&parent).cloned() else {
+            return;
+        };
+        planted!("child-answer-swapped", {
+            let other = known.turn.delegated_calls().find(|other| other.id != call);
+            let call = other.map_or(call, |other| other.id.clone());
+            return self.tell(&parent, known, call, outcome).await;
+        });
+        self.tell(&parent, known, call, outcome).await;
+    }
+
+    async fn tell(&self, parent: &TurnId, known: OpenTurn, call: CallId, outcome: Outcome) {
+        let Some(name) = known.turn.delegated_tool(&call).map(str::to_owned) else {
+            return;
+        };
+        let closed = Kind::CallClosed {
+            call,
+            name,
+            outcome: outcome.readable(),
+        };
+        let told = self.keep_for(parent, known, [(Author::System, closed)]);
+        if let Err(why) = told.await {
+            tracing::debug!(turn = %parent, %why, "the end of a child is to be told again");
         }
     }
 
-    /// Takes in a decision about a call, by the turn that waits for it.
-    pub(super) async fn decide_call(&mut self, approval: ApprovalId, given: Answer, reply: Reply) {
-        if self.open.is_none() {
-            return answer(reply, Err(self.missing()));
+    /// Keeps facts of a turn that were made for it, and lets a run of it look.
+    async fn keep_for(
+        &self,
+        id: &TurnId,
+        known: OpenTurn,
+        facts: impl IntoIterator<Item = (Author, Kind)>,
+    ) -> Result<(), Error> {
+        let open = self.open.as_ref().ok_or_else(|| self.missing())?;
+        let OpenTurn {
+            agent, mut turn, ..
+        } = known;
+        let mut drafts = Vec::new();
+        for (author, kind) in facts {
+            turn.apply(&kind);
+            drafts.push(Draft::new(Some(id.clone()), author, kind).of(&agent));
         }
-        planted!("decision-not-kept", {
-            return answer(reply, Ok(samovar_core::Accepted::Decided));
-        });
-        let awaited = Awaited::Decision(approval.clone());
-        match self.parts.open_calls.turn_of(&self.id, &awaited) {
-            Some(turn) => {
-                let input = Input::Decide(approval, given, reply);
-                self.forward(&turn, input).await;
-            }
-            None => refuse_decision(&approval, reply),
+        let kept = open.session.keep(drafts, Some((id, &turn))).await;
+        kept.map_err(refusal)?;
+        if let Some(LiveState::Running(news, _)) = open.live.get(id).map(|live| &live.state) {
+            news.notify_one();
         }
+        Ok(())
     }
 }

@@ -13,8 +13,7 @@ use super::turns::{EndReason, Live, LiveState};
 use crate::delegation;
 use crate::log::Draft;
 use crate::parts::Parts;
-use crate::runner::{Input, Newborn};
-use crate::state::ChildEnd;
+use crate::runner::Newborn;
 use crate::turn::Turn;
 
 /// Children that have begun and do not run yet, at most: more than may live.
@@ -104,39 +103,6 @@ impl Mailbox {
             failpoint!("child.end.after");
             self.tell_parent(end).await;
         }
-    }
-
-    /// Closes the call that a child has answered.
-    async fn tell_parent(&mut self, end: ChildEnd) {
-        let ChildEnd {
-            parent,
-            call,
-            outcome,
-            ..
-        } = end;
-        let (parent, Some(open)) = (&parent, &self.open) else {
-            return;
-        };
-        let Some(live) = open.live.get(parent) else {
-            return;
-        };
-        planted!("child-answer-swapped", {
-            let other = match (&live.state, open.state().turn(parent)) {
-                (LiveState::Parked, Some(parent)) => {
-                    let mut calls = parent.turn.delegated_calls();
-                    let other = calls.find(|other| other.id != call);
-                    other.map(|other| other.id.clone())
-                }
-                _ => None,
-            };
-            let input = Input::Settle(other.unwrap_or(call), outcome, None);
-            return Box::pin(self.forward(parent, input)).await;
-        });
-        if matches!(live.state, LiveState::Left | LiveState::Ending(_)) {
-            return;
-        }
-        let input = Input::Settle(call, outcome, None);
-        Box::pin(self.forward(parent, input)).await;
     }
 }
 

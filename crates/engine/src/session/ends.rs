@@ -164,21 +164,15 @@ impl Mailbox {
             let open = it.open.as_ref();
             open.is_some_and(|open| open.live.running().any(|turn| turns.contains(turn)))
         };
-        let mut late = Vec::new();
         while runs(self)
             && let Some(ended) = self.turns.join_next().await
         {
-            late.extend(self.take_in_run(ended));
+            self.take_in_run(ended);
         }
         self.begin_children();
         if let Some(open) = &mut self.open {
             for turn in turns {
                 open.is_to_end(turn);
-            }
-        }
-        for (turn, leftover) in late {
-            for input in leftover {
-                Box::pin(self.forward(&turn, input)).await;
             }
         }
     }

@@ -1,6 +1,7 @@
-//! A message and its turn: kept with one commit, then begun; and the parked turn that is woken.
+//! A message and its turn: kept with one commit, then begun; and the turn that continues.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use samovar_core::command::Post;
@@ -12,20 +13,19 @@ use samovar_core::{
     Kind, Limits, Message, Model, Reminders, Role, SessionChange, TurnId,
 };
 use samovar_locale as locale;
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::resent::posted;
 use super::turns::{EndReason, Live, LiveState};
 use super::unremembered::{TakenBack, Unremembered};
-use super::waking::waking;
-use super::{KEPT_INPUTS, MAX_INPUTS, Mailbox, OpenSession};
+use super::{Mailbox, OpenSession};
 use crate::blobs::Naming;
 use crate::log::{Draft, Keeping};
 use crate::parts::{Parts, refusal};
-use crate::runner::{Continuation, FinishedRun, Input, RetryTime, Runner, answer, unbudgeted};
+use crate::runner::{Continuation, FinishedRun, RetryTime, Runner, unbudgeted};
+use crate::state::Queued;
 use crate::state::recent::Content;
-use crate::state::{OpenTurn, Queued};
 use crate::told::Told;
 use crate::turn::{Place, Step, Turn};
 
@@ -237,7 +237,7 @@ impl Mailbox {
             };
             (known.turn.clone(), known.called_by().cloned())
         };
-        let (sender, inbox) = mpsc::channel(MAX_INPUTS + KEPT_INPUTS);
+        let news = Arc::new(Notify::new());
         let definition = turn.place().definition.clone();
         let runner = Runner {
             parts: self.parts.clone(),
@@ -252,7 +252,7 @@ impl Mailbox {
             newborns: self.newborns.sender(),
             turn,
             model,
-            inbox,
+            news: news.clone(),
             continuation,
             patience: RetryTime::default(),
             asked: None,
@@ -262,7 +262,7 @@ impl Mailbox {
             is_waiting: false,
         };
         let stop = CancellationToken::new();
-        live.state = LiveState::Running(sender, stop.clone());
+        live.state = LiveState::Running(news, stop.clone());
         open.live.put(turn_id.clone(), live);
         let running = self.parts.running.enter();
         self.turns.spawn(async move {
@@ -270,29 +270,6 @@ impl Mailbox {
             let run = AssertUnwindSafe(runner.run(stop)).catch_unwind().await;
             Box::new(run.unwrap_or_else(|_| FinishedRun::panicked(turn_id)))
         });
-    }
-
-    /// Keeps what a turn that does not run waited for.
-    pub(super) async fn wake(&mut self, turn_id: &TurnId, input: Input) {
-        let Some(open) = &self.open else { return };
-        let known = open.state().turn(turn_id).cloned();
-        let Some(OpenTurn { agent, turn, .. }) = known else {
-            return;
-        };
-        let (facts, (reply, accepted)) = match waking(&turn, input) {
-            Ok(woken) => woken,
-            Err(unwaited) => return unwaited.refuse(),
-        };
-        let draft = |(author, kind)| Draft::new(Some(turn_id.clone()), author, kind).of(&agent);
-        let drafts: Vec<_> = facts.into_iter().map(draft).collect();
-        let mut ahead = turn;
-        for draft in &drafts {
-            ahead.apply(&draft.kind);
-        }
-        let kept = open.session.keep(drafts, Some((turn_id, &ahead))).await;
-        if let Some(reply) = reply {
-            answer(reply, kept.map(|_| accepted).map_err(refusal));
-        }
     }
 
     /// What a turn that does not run leaves at its end.

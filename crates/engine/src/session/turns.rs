@@ -2,15 +2,15 @@
 //! those below it. How they stand is in [`crate::state`].
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use samovar_core::error::FaultCode;
 use samovar_core::{AgentPath, TurnId};
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::log::Draft;
 use crate::recovered::OpenDecision;
-use crate::runner::Input;
 use crate::slots::Slot;
 use crate::told::Told;
 
@@ -34,8 +34,8 @@ pub(super) struct Live {
 }
 
 pub(super) enum LiveState {
-    /// It runs; this reaches it, and this takes its run away.
-    Running(mpsc::Sender<Input>, CancellationToken),
+    /// It runs; this tells it to look at the state, and this takes its run away.
+    Running(Arc<Notify>, CancellationToken),
     /// It waits for a client, or for a child.
     Parked,
     /// A stop of the server cut it. The decision about it is open until it continues.

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use samovar_core::{Budget, BudgetLimit, Entry, Event, Millis, TurnId};
+use samovar_core::{Budget, BudgetLimit, CallId, Entry, Event, Millis, TurnId};
 
 use super::reserved::Reserved;
 use super::{Queued, State};
@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     joining: Vec<TurnId>,
     /// The turn of a message that is about to end before it begins, so that no other takes it.
     leaving: Option<TurnId>,
+    /// The calls that are about to be closed: by their turn, or for a client.
+    closing: Vec<(TurnId, CallId)>,
     reserved: Reserved,
     /// Where those are counted that wait.
     gauge: Gauge,
@@ -45,6 +47,7 @@ impl SharedState {
             state,
             joining: Vec::new(),
             leaving: None,
+            closing: Vec::new(),
             reserved: Reserved::default(),
             gauge,
         };
@@ -71,6 +74,11 @@ impl SharedState {
         let waits = |turn: &TurnId| waiting.iter().any(|said| said.turn == *turn);
         shared.joining.retain(&waits);
         shared.leaving.take_if(|turn| !waits(turn));
+        let state = &shared.state;
+        shared.closing.retain(|(turn, call)| {
+            let open = state.turn(turn);
+            open.is_some_and(|open| !open.turn.is_closed(call))
+        });
     }
 
     /// Takes what is to join the turn that runs, oldest first.
@@ -104,6 +112,23 @@ impl SharedState {
         } else {
             Removal::Nothing
         }
+    }
+
+    /// Claims a call that is open on somebody outside, for the one who closes it. False if another has.
+    pub(crate) fn claim(&self, turn: &TurnId, call: &CallId) -> bool {
+        let shared = &mut *self.lock().0;
+        let open = shared.state.turn(turn);
+        let is_open = open.is_some_and(|open| !open.turn.is_closed(call));
+        let claim = (turn.clone(), call.clone());
+        let is_free = is_open && !shared.closing.contains(&claim);
+        shared.closing.extend(is_free.then_some(claim));
+        is_free
+    }
+
+    /// Gives it up: the call is closed, or could not be.
+    pub(crate) fn give_up_claim(&self, turn: &TurnId, call: &CallId) {
+        let closing = &mut self.lock().0.closing;
+        closing.retain(|(of, claimed)| of != turn || claimed != call);
     }
 
     /// Lets a message wait again that was taken out.

@@ -1,5 +1,6 @@
 //! What comes at the very moment at which a turn ends, waits, or is stopped.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -62,6 +63,85 @@ async fn a_call_can_be_settled_from_the_moment_at_which_it_is_open() {
         assert_eq!(answers.recv().await.unwrap(), Ok(Accepted::Settled));
         rig.over(&turn).await;
     }
+}
+
+// proves TL-1
+#[tokio::test(start_paused = true)]
+async fn a_call_that_its_tool_gives_up_while_a_client_closes_it_is_closed_once() {
+    for is_client_first in [true, false] {
+        let gate = Gate::default();
+        let gives_up = gate.clone();
+        let tool = TestTool::new("ask", move |_, _| {
+            let gate = gives_up.clone();
+            async move {
+                gate.passed().await;
+                ToolReply::Closed(Outcome::failed("the host is gone"))
+            }
+        });
+        let world = World::answering([call("ask", json!({})), say("ok")]);
+        let rig = Rig::with(world, [tool.outside()], settings()).await;
+        let turn = rig.post("go").await;
+        let open = rig.asked_outside().await.call.id;
+        let (engine, mut settling) = (rig.engine.clone(), JoinSet::new());
+        let settle = Action::Settle {
+            call: open,
+            outcome: Outcome::done("at noon"),
+        };
+        let mut client = || settling.spawn(async move { send(&engine, session(), settle).await });
+        if is_client_first {
+            rig.disk.hold(|| drop(client())).await;
+            gate.open();
+        } else {
+            rig.disk.hold(|| gate.open()).await;
+            client();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        rig.disk.let_go();
+
+        let settled = settling.join_next().await.unwrap().unwrap();
+        let status = if is_client_first {
+            Status::Done
+        } else {
+            Status::Failed
+        };
+        assert_eq!(settled.is_ok(), is_client_first, "{settled:?}");
+        rig.over(&turn).await;
+        let closed = outcomes(&rig.log_of(&turn).await);
+        assert_eq!(closed, [("ask".to_owned(), status)]);
+    }
+}
+
+// proves TL-1
+#[tokio::test(start_paused = true)]
+async fn a_call_closed_for_a_client_while_another_is_looked_at_lets_no_third_run_again() {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counted = looks.clone();
+    let look = TestTool::new("look", move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { ToolReply::Closed(Outcome::done("seen")) }
+    });
+    let gate = Gate::default();
+    let held = Arc::new(Mutex::new(Some(gate.clone())));
+    let change = TestTool::new("change", |_, _| async {
+        ToolReply::Closed(Outcome::done("done"))
+    });
+    let change = change.effect(Effect::Verifiable).alone().held_by(&held);
+    let all = call("ask", json!({}))
+        .and_call("look", json!({}))
+        .and_call("change", json!({}));
+    let tools = [TestTool::asks("ask"), look.alone(), change];
+    let rig = Rig::with(World::answering([all, say("ok")]), tools, settings()).await;
+    let turn = rig.post("go").await;
+    let open = rig.asked_outside().await.call.id;
+    // By now the result of the look waits for its commit.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    rig.settle(open).await;
+    gate.open();
+
+    assert_eq!(rig.over(&turn).await, well());
+    assert_eq!(looks.load(Ordering::SeqCst), 1);
+    assert_eq!(outcomes(&rig.log_of(&turn).await).len(), 3);
 }
 
 // proves DU-10
