@@ -34,16 +34,13 @@ mod call;
 mod compared;
 mod copies;
 mod exchanges;
-mod fork;
-mod in_memory;
+pub(crate) mod fork;
+pub(crate) mod in_memory;
 mod reads;
-mod resume;
+pub(crate) mod resume;
 mod told;
 
 use self::copies::Copies;
-pub use self::fork::{Fork, Import};
-pub use self::in_memory::{Beginning, MemorySession};
-pub use self::resume::{ReaderPosition, ResumeFrom, Resumption, SessionFeed, TurnChoice};
 
 /// How long an engine without turns waits at start for what a former run left. When the history
 /// cannot take it by then, reads show what it has.

@@ -49,10 +49,10 @@ pub mod turn;
 pub use blobs::{BlobKeeper, Naming};
 pub use counts::{Numbers, TURN_ENDS};
 pub use delegation::DelegationTools;
-pub use engine::{
-    Attendance, Beginning, Engine, Fork, Import, MemorySession, ReaderPosition, ResumeFrom,
-    Resumption, SessionFeed, TurnChoice,
-};
+pub use engine::fork::{Fork, Import};
+pub use engine::in_memory::{Beginning, MemorySession};
+pub use engine::resume::{ReaderPosition, ResumeFrom, Resumption, SessionFeed, TurnChoice};
+pub use engine::{Attendance, Engine};
 pub use folder::{Folder, FolderFile};
 pub use gate::args_hash;
 pub use guide::{Audience, Guidance, Guide, MEMORY_TOOLS, READ_SKILL};

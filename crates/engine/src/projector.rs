@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use samovar_core::audit::Audit;
-use samovar_core::history::{Change, Projection};
+use samovar_core::history::{Change, Projection, TurnRow};
 use samovar_core::journal::LogNo;
 use samovar_core::{Broken, Clock, Damages, History, Journal, Millis, Seq, SessionId};
 use tokio::time::Instant;
@@ -31,9 +31,8 @@ mod recording;
 mod spent;
 mod sync;
 
-pub(crate) use catch_up::{read_kept, read_open, read_turn};
 pub(crate) use claims::Claim;
-pub(crate) use reading::{read_all, read_those};
+pub(crate) use reading::{read_all, read_kept, read_open, read_those, read_turn};
 
 /// How long the projector rests after the history has failed.
 const REST: Duration = Duration::from_millis(500);
@@ -364,6 +363,12 @@ impl Projector {
             tracing::error!(%broken, "the history could not be completed; the journal has the rest");
         }
         self.settle().await;
+    }
+
+    /// Notes what happened last in turns.
+    pub(crate) async fn note_last(&self, turns: &mut [TurnRow]) {
+        self.state().last.tell(turns);
+        last::look_up(self.journal.clone(), turns).await;
     }
 
     /// How far the history is from what was accepted.

@@ -15,12 +15,13 @@ use serde_json::Value;
 
 use self::approvals::Approving;
 use self::asked::Asked;
-pub use self::place::{End, Place};
+pub use self::end::{End, Place};
 use self::reminded::Reminded;
 use crate::budget::Hold;
 
 mod approvals;
 mod asked;
+mod end;
 mod place;
 mod reminded;
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use samovar_core::history::{LastEvent, TurnRow};
-use samovar_core::{Event, Kind, SessionId, TurnId};
+use samovar_core::{Event, Journal, Kind, SessionId, TurnId};
 
-use super::{Projector, read_open};
+use super::reading::read_open;
 
 /// [`Kind::name`] of [`Kind::TurnFinished`].
 const FINISHED: &str = "turn_finished";
@@ -31,6 +31,13 @@ impl LastEvents {
         }
     }
 
+    /// Tells turns what happened last in them, as far as it is known here.
+    pub(super) fn tell(&self, turns: &mut [TurnRow]) {
+        for turn in turns.iter_mut().filter(|turn| turn.last.is_none()) {
+            turn.last = self.of(turn);
+        }
+    }
+
     fn of(&self, turn: &TurnRow) -> Option<LastEvent> {
         if let Some((_, at)) = turn.end {
             return Some(LastEvent { name: FINISHED, at });
@@ -39,36 +46,25 @@ impl LastEvents {
     }
 }
 
-impl Projector {
-    /// Notes what happened last in turns. What no event of this run tells is in the journal.
-    pub(crate) async fn note_last(&self, turns: &mut [TurnRow]) {
-        {
-            let state = self.state();
-            for turn in &mut *turns {
-                turn.last = state.last.of(turn);
-            }
-        }
-        let unknown = turns.iter().filter(|turn| turn.last.is_none());
-        let unknown: HashSet<_> = unknown.map(|turn| turn.session.clone()).collect();
-        if unknown.is_empty() {
-            return;
-        }
-        let journal = self.journal.clone();
-        let read = move || {
-            let mut kept = LastEvents::default();
-            for session in unknown {
-                match read_open(journal.as_ref(), &session) {
-                    Ok(events) => kept.note(&session, &events),
-                    Err(broken) => {
-                        tracing::warn!(%session, %broken, "its turns' last events cannot be read");
-                    }
+/// Tells turns of which no event of this run says it, as the journal has it.
+pub(super) async fn look_up(journal: Arc<dyn Journal>, turns: &mut [TurnRow]) {
+    let unknown = turns.iter().filter(|turn| turn.last.is_none());
+    let unknown: HashSet<_> = unknown.map(|turn| turn.session.clone()).collect();
+    if unknown.is_empty() {
+        return;
+    }
+    let read = move || {
+        let mut kept = LastEvents::default();
+        for session in unknown {
+            match read_open(journal.as_ref(), &session) {
+                Ok(events) => kept.note(&session, &events),
+                Err(broken) => {
+                    tracing::warn!(%session, %broken, "its turns' last events cannot be read");
                 }
             }
-            kept
-        };
-        let kept = tokio::task::spawn_blocking(read).await.unwrap_or_default();
-        for turn in turns.iter_mut().filter(|turn| turn.last.is_none()) {
-            turn.last = kept.of(turn);
         }
-    }
+        kept
+    };
+    let kept = tokio::task::spawn_blocking(read).await;
+    kept.unwrap_or_default().tell(turns);
 }

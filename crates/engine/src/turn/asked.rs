@@ -1,20 +1,18 @@
 //! The models that a turn asks: its own, or a fallback.
 
-use super::Turn;
-
 /// The models of a turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Asked {
-    own: Model,
+    pub(super) own: Model,
     /// Who was asked last, when that is not `own` (AS-14).
     fallback: Option<Model>,
 }
 
 /// A model by its name, and how its provider is found again.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Model {
+pub(super) struct Model {
     /// Its canonical name.
-    name: String,
+    pub(super) name: String,
     /// The name that leads to its provider; `None` if that is `name`.
     route: Option<String>,
 }
@@ -38,7 +36,8 @@ impl Asked {
         }
     }
 
-    fn last(&self) -> &Model {
+    /// The model in use.
+    pub(super) fn last(&self) -> &Model {
         self.fallback.as_ref().unwrap_or(&self.own)
     }
 }
@@ -51,29 +50,8 @@ impl Model {
         }
     }
 
-    fn route(&self) -> &str {
+    /// What leads to its provider, whatever servers list by now.
+    pub(super) fn route(&self) -> &str {
         self.route.as_deref().unwrap_or(&self.name)
-    }
-}
-
-impl Turn {
-    /// The model that it began with, by its canonical name; empty before it began.
-    pub fn model(&self) -> &str {
-        &self.asked.own.name
-    }
-
-    /// The canonical name of the model in use: the turn's own, or its fallback.
-    pub fn asked_model(&self) -> &str {
-        &self.asked.last().name
-    }
-
-    /// The name that leads to the provider of its own model, whatever servers list by now.
-    pub fn route(&self) -> &str {
-        self.asked.own.route()
-    }
-
-    /// As [`Turn::route`], of the model in use.
-    pub fn asked_route(&self) -> &str {
-        self.asked.last().route()
     }
 }

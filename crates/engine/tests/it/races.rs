@@ -87,7 +87,7 @@ async fn a_call_that_its_tool_gives_up_while_a_client_closes_it_is_closed_once()
             call: open,
             outcome: Outcome::done("at noon"),
         };
-        let mut client = || settling.spawn(async move { send(&engine, session(), settle).await });
+        let client = || settling.spawn(async move { send(&engine, session(), settle).await });
         if is_client_first {
             rig.disk.hold(|| drop(client())).await;
             gate.open();

@@ -2,13 +2,14 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use samovar_core::Bill;
-use samovar_core::journal::Batch;
+use samovar_core::journal::{Batch, LogNo};
 use samovar_core::{
-    AgentPath, Author, Epoch, FinishReason, Kind, Millis, SessionId, TurnId, Usage,
+    AgentPath, Author, Epoch, FinishReason, Journal, Kind, Millis, SessionId, TurnId, Usage,
 };
 use samovar_doubles::{MemoryJournal, Over, OverJournal};
 
 use super::*;
+use crate::projector::read_turn;
 
 fn event(seq: u64) -> Arc<Event> {
     Arc::new(Event {
