@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Broken, Event, Kind, SessionChange, TurnId, failpoint};
+use samovar_core::{Broken, Event, Kind, SessionChange, failpoint};
 
 use crate::log::{Draft, Keeping, Log};
 use crate::parts::Parts;
@@ -10,7 +10,6 @@ use crate::projection;
 use crate::slots::Slots;
 use crate::state::{SharedState, State};
 use crate::taint::Taint;
-use crate::turn::Turn;
 
 /// What a session's mailbox and its turns share.
 #[derive(Clone)]
@@ -39,20 +38,11 @@ impl Session {
 
     /// Keeps facts with one commit; then everything that follows, in this order: the state, open calls,
     /// what readers see, taint, the history, the feed. Nothing else appends to a log (DU-3).
-    /// `ahead` is a turn as it is with these facts.
     ///
     /// # Errors
     /// [`Broken`]; nothing was kept or shown, and nothing followed.
-    pub(crate) async fn keep(
-        &self,
-        drafts: Vec<Draft>,
-        ahead: Option<(&TurnId, &Turn)>,
-    ) -> Result<Vec<Arc<Event>>, Broken> {
+    pub(crate) async fn keep(&self, drafts: Vec<Draft>) -> Result<Vec<Arc<Event>>, Broken> {
         let parts = &self.parts;
-        // Before a reader can see them, so that each can be closed at once.
-        if let Some((turn_id, turn)) = ahead {
-            parts.open_calls.expect(turn_id, turn);
-        }
         if parts.keeping == Keeping::Memory {
             // Before a reader can see it, as what the journal has.
             let used = projection::spent_in(drafts.iter().map(|draft| &draft.kind));

@@ -49,9 +49,6 @@ fn awaits(call: &ToolCall, asked: Option<&Asked>, awaited: &Awaited) -> bool {
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     known: Mutex<HashMap<SessionId, SessionCalls>>,
-    /// The turns of calls that are about to be kept, for clients that close one as soon as they see
-    /// it.
-    coming: Mutex<HashMap<Awaited, TurnId>>,
     /// Locked after `known`.
     watchers: Mutex<Vec<Weak<Watched>>>,
     /// Sessions that a former run left and that were not in memory since, as far as was looked.
@@ -59,7 +56,7 @@ pub(crate) struct OpenCalls {
 }
 
 /// What a client or a person closes or decides.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
     /// The outcome of a call.
     Outcome(CallId),
@@ -101,19 +98,8 @@ struct Watched {
 }
 
 impl OpenCalls {
-    /// Takes in that a turn is about to wait for calls.
-    pub(crate) fn expect(&self, turn_id: &TurnId, turn: &Turn) {
-        let outside = turn.outside_calls();
-        let outside = outside.map(|call| Awaited::Outcome(call.id.clone()));
-        let undecided = turn.undecided();
-        let undecided = undecided.map(|(_, asked)| Awaited::Decision(asked.id.clone()));
-        let mut awaited = outside.chain(undecided).peekable();
-        if awaited.peek().is_some() {
-            lock(&self.coming).extend(awaited.map(|awaited| (awaited, turn_id.clone())));
-        }
-    }
-
-    /// Takes in how a turn stands, once that is kept.
+    /// Takes in how a turn stands: once that is kept, and before a reader can see it, so that each call
+    /// can be closed at once.
     pub(crate) fn note(
         &self,
         session: &SessionId,
@@ -131,12 +117,10 @@ impl OpenCalls {
             of_session.insert(turn_id.clone(), waiting);
             self.has_changed(session);
         }
-        lock(&self.coming).retain(|_, turn| turn != turn_id);
     }
 
     /// Takes in that a turn waits no more.
     pub(crate) fn forget(&self, session: &SessionId, turn_id: &TurnId) {
-        lock(&self.coming).retain(|_, turn| turn != turn_id);
         let mut known = self.lock();
         let Some(of_session) = known.get_mut(session) else {
             return;
@@ -171,10 +155,7 @@ impl OpenCalls {
     /// The turn of a session that waits for this.
     pub(crate) fn turn_of(&self, session: &SessionId, awaited: &Awaited) -> Option<TurnId> {
         let known = self.lock();
-        let known = known
-            .get(session)
-            .and_then(|waiting| turn_with(waiting, awaited));
-        known.or_else(|| lock(&self.coming).get(awaited).cloned())
+        turn_with(known.get(session)?, awaited)
     }
 
     /// All that are known, those of the oldest turn first.

@@ -116,9 +116,8 @@ impl Runner {
                 }
                 Step::Wait => {
                     self.keep().await?;
-                    self.hears_news();
-                    // Its last child may have ended while this waited for room.
-                    if self.turn.next() == Step::Wait {
+                    // What came meanwhile is taken in, and kept, before it waits.
+                    if !self.hears_news() {
                         return Ok(RunEnd::Parked);
                     }
                 }

@@ -284,11 +284,11 @@ impl Mailbox {
             Action::UndoWithFiles { turn } => {
                 answer(reply, self.undo(Reach::Files, turn, &by).await);
             }
-            Action::Settle { call, outcome } => self.settle(call, outcome, reply).await,
+            Action::Settle { call, outcome } => answer(reply, self.settle(call, outcome).await),
             Action::Decide {
                 approval,
                 answer: given,
-            } => self.decide_call(approval, given, reply).await,
+            } => answer(reply, self.decide_call(&approval, given).await),
             Action::Continue => answer(reply, self.tell_to_go_on()),
             Action::Cancel { turn } => self.cancel(turn, reply).await,
             Action::Close => self.close(reply).await,
@@ -332,7 +332,7 @@ impl Mailbox {
             ..SessionChange::default()
         };
         let draft = Draft::new(None, Author::User, Kind::SessionChanged(change));
-        let kept = open.session.keep(vec![draft], None).await;
+        let kept = open.session.keep(vec![draft]).await;
         kept.map(drop).map_err(refusal)
     }
 
@@ -371,7 +371,7 @@ impl Mailbox {
         };
         let draft = |(author, kind)| Draft::new(Some(turn.clone()), author, kind).of(agent);
         let drafts = facts.into_iter().map(draft).chain(result).collect();
-        open.session.keep(drafts, None).await.map(drop)
+        open.session.keep(drafts).await.map(drop)
     }
 }
 

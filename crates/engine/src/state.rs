@@ -21,7 +21,7 @@ use crate::log::weight;
 use crate::turn::{Step, Turn};
 
 pub(crate) use self::queued::Queued;
-pub(crate) use self::shared::{Removal, SharedState, StateGuard};
+pub(crate) use self::shared::{Claim, Removal, SharedState, StateGuard};
 
 mod accounts;
 mod compared;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use samovar_core::audit::{Audit, Decision, RecordedCalls};
 use samovar_core::blob::MemoryBlobs;
@@ -11,6 +12,7 @@ use samovar_core::journal::{Batch, LogEntry, LogNo};
 use samovar_core::{Broken, Event, Future, History, Journal, Millis, Seq, SessionId, Usage};
 use tokio::sync::{Notify, watch};
 
+use crate::Gate;
 use crate::history::MemoryHistory;
 use crate::over::{Over, OverHistory, OverJournal};
 
@@ -111,6 +113,7 @@ struct Stores {
     full_history: Full,
     audit: Arc<MemoryAudit>,
     damaged: Mutex<Option<SessionId>>,
+    slow: Mutex<Option<(Gate, bool)>>,
     commits: watch::Sender<u64>,
     is_held: watch::Sender<bool>,
     is_busy: AtomicBool,
@@ -138,6 +141,7 @@ impl Disk {
             full_history: Full::default(),
             audit: Arc::default(),
             damaged: Mutex::default(),
+            slow: Mutex::default(),
             commits: watch::Sender::default(),
             is_held: watch::Sender::default(),
             is_busy: AtomicBool::default(),
@@ -217,6 +221,12 @@ impl Disk {
         commits.changed().await.ok();
     }
 
+    /// Lets the next commit take 10 ms, opens a gate when it begins, and then refuses it or not.
+    pub fn slow_next(&self, gate: &Gate, is_refused: bool) {
+        let slow = self.0.slow.lock();
+        *slow.unwrap_or_else(PoisonError::into_inner) = Some((gate.clone(), is_refused));
+    }
+
     /// Answers the commits again.
     pub fn let_go(&self) {
         self.0.is_held.send_replace(false);
@@ -249,6 +259,11 @@ impl Stores {
     }
 }
 
+async fn passes_slowly(gate: &Gate) {
+    gate.open();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+}
+
 struct OnDisk {
     stores: Arc<Stores>,
     was_closed: bool,
@@ -262,6 +277,15 @@ impl OverJournal for OnDisk {
     fn commit(&self, batch: Batch) -> Future<'static, Result<(), Broken>> {
         if let Err(full) = self.stores.full_journal.check() {
             return Box::pin(std::future::ready(Err(full)));
+        }
+        let slow = self.stores.slow.lock();
+        let slow = slow.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((gate, true)) = &slow {
+            let gate = gate.clone();
+            return Box::pin(async move {
+                passes_slowly(&gate).await;
+                Err(Broken::Full("on purpose".to_owned()))
+            });
         }
         let mut logs = self.stores.logs();
         let spool = logs.entry(batch.log).or_insert_with(|| Spool {
@@ -277,6 +301,9 @@ impl OverJournal for OnDisk {
         Box::pin(async move {
             let mut is_held = stores.is_held.subscribe();
             is_held.wait_for(|held| !held).await.ok();
+            if let Some((gate, _)) = slow {
+                passes_slowly(&gate).await;
+            }
             kept.await
         })
     }

@@ -34,7 +34,12 @@ impl Engine {
         let Some((turn, path)) = self.asked_turn(session, turn, &lacks).await? else {
             return Ok(None);
         };
-        let events = self.events_of(session, &turn, &lacks).await?;
+        let entry = self.entry_of(session).await;
+        let log = entry
+            .as_ref()
+            .ok()
+            .and_then(|entry| Some(entry.as_ref()?.log));
+        let events = self.events_of(session, (&turn, &lacks), entry).await?;
         let (state, is_known) = as_asked(&events);
         let definition = match &state.place().definition {
             Some(definition) => definition.clone(),
@@ -45,7 +50,6 @@ impl Engine {
                 .find(path.name())
                 .map_or_else(|| self.parts.master.clone(), |entry| entry.agent),
         };
-        let log = self.entry_of(session).await?.map(|entry| entry.log);
         let (prompt, begun_by) = (row.system_prompt.as_ref(), row.begun_by.as_ref());
         let of_session = OfSession::new(prompt, begun_by, log);
         let mut said = events.iter().filter_map(|event| match &event.kind {
@@ -104,8 +108,8 @@ impl Engine {
     async fn events_of(
         &self,
         session: &SessionId,
-        turn: &TurnId,
-        lacks: &[Arc<Event>],
+        (turn, lacks): (&TurnId, &[Arc<Event>]),
+        entry: Result<Option<LogEntry>, Error>,
     ) -> Result<Vec<Arc<Event>>, Error> {
         let first = self.parts.history.turn_from(session, turn).await;
         let first = first.map_err(|broken| self.broke_in(session, &broken))?;
@@ -113,7 +117,7 @@ impl Engine {
         let Some(first) = first.or_else(|| new().map(|event| event.seq)) else {
             return Ok(Vec::new());
         };
-        let Some(entry) = self.entry_of(session).await? else {
+        let Some(entry) = entry? else {
             return Ok(Vec::new());
         };
         let (journal, turn) = (self.parts.journal.clone(), turn.clone());

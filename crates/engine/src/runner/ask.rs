@@ -273,8 +273,13 @@ impl Runner {
                 self.has_room();
                 break;
             };
-            self.wait_for_room(refused.why).await?;
             drafts = refused.drafts;
+            // A fold on its way keeps others from the log, and may make the room.
+            if self.folding.is_some() {
+                self.folded().await;
+            } else {
+                self.wait_for_room(refused.why).await?;
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use samovar_core::{
     Author, Bounds, Broken, Budget, BudgetLimit, Entry, FinishReason, Kind, Message, Model, Price,
-    Quote, TurnId, planted,
+    PromptHashes, Quote, TurnId, planted,
 };
 
 use super::state::Runner;
@@ -43,7 +43,7 @@ impl Runner {
                 situation: None,
             };
             // The end comes second: where only a part can be kept, it is never without the message.
-            self.pending.push(self.draft(Author::User, joined));
+            self.note_by(Author::User, joined);
             planted!("steers-twice", {
                 continue;
             });
@@ -70,7 +70,7 @@ impl Runner {
     }
 
     /// The step with what the call may cost, and with as long an answer as the budget has room for.
-    fn reserve(&self, mut started: Kind, steering: u64) -> Result<Kind, BudgetLimit> {
+    fn reserve(&mut self, mut started: Kind, steering: u64) -> Result<Kind, BudgetLimit> {
         let Kind::StepStarted {
             iteration,
             attempt,
@@ -83,7 +83,7 @@ impl Runner {
         else {
             return Ok(started);
         };
-        let hashes = self.told.hashes(&self.offered());
+        let hashes = self.hashes();
         *told = (self.turn.told() != Some(&hashes)).then_some(hashes);
         let name = route.as_deref().or(model.as_deref());
         let price = self.parts.models.price(name.unwrap_or(self.turn.route()));
@@ -108,6 +108,19 @@ impl Runner {
             price,
         });
         Ok(started)
+    }
+
+    /// The hashes of what its model is told now: they are made again when it is offered other tools.
+    fn hashes(&mut self) -> PromptHashes {
+        let offered = self.offered();
+        match &self.hashed {
+            Some((of, hashes)) if *of == offered => hashes.clone(),
+            _ => {
+                let hashes = self.told.hashes(&offered);
+                self.hashed = Some((offered, hashes.clone()));
+                hashes
+            }
+        }
     }
 
     /// Ends the turn, whose budget has no room for more.

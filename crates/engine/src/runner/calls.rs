@@ -17,6 +17,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use super::state::Runner;
 use crate::edges;
 use crate::gate;
+use crate::state::Claim;
 use crate::taint::mark_search;
 use crate::toolbox::{CurrentTools, Examined, Tool, outcome_of};
 
@@ -33,10 +34,12 @@ pub(super) struct Calls<'a> {
     runner: &'a mut Runner,
     shelf: Arc<CurrentTools>,
     waiting: VecDeque<Waiting>,
-    /// Whether a person decided since: other calls can start than those that wait here.
-    is_decided: bool,
+    /// Whether something came for the turn: other calls can start than those that wait here.
+    has_news: bool,
     running: JoinSet<ToolReply>,
     known: HashMap<Id, Running>,
+    /// Calls that their tools gave up while clients were about to close them.
+    given_up: Vec<(Running, Closing)>,
     reports: Reports,
 }
 
@@ -52,6 +55,9 @@ struct Running {
 
 type PendingLook = Pin<Box<dyn Future<Output = Look> + Send>>;
 
+/// The outcome of a call, and what its tool shows.
+type Closing = (Outcome, Option<UiEvent>);
+
 type TaskResult = Result<(Id, ToolReply), JoinError>;
 
 impl<'a> Calls<'a> {
@@ -63,9 +69,10 @@ impl<'a> Calls<'a> {
             runner,
             shelf,
             waiting,
-            is_decided: false,
+            has_news: false,
             running,
             known,
+            given_up: Vec::new(),
             reports: Reports::new(),
         }
     }
@@ -74,10 +81,13 @@ impl<'a> Calls<'a> {
     /// step.
     pub(super) async fn run(mut self) -> Result<(), Broken> {
         loop {
-            self.is_decided |= self.runner.hears_news();
+            if self.runner.hears_news() {
+                self.has_news = true;
+                self.close_given_up();
+            }
             self.look_again();
             self.start_some().await?;
-            if self.running.is_empty() {
+            if self.running.is_empty() && self.given_up.is_empty() {
                 return Ok(());
             }
             // All are safe to drop halfway: a task's result and a channel's items wait.
@@ -88,7 +98,8 @@ impl<'a> Calls<'a> {
                 }
                 () = self.runner.news.notified() => {
                     self.runner.catch_up();
-                    self.is_decided = true;
+                    self.has_news = true;
+                    self.close_given_up();
                 }
             }
             // What is ready together shares a commit.
@@ -96,6 +107,12 @@ impl<'a> Calls<'a> {
             if !self.running.is_empty() {
                 self.runner.keep().await?;
             }
+        }
+    }
+
+    fn close_given_up(&mut self) {
+        for (running, closing) in std::mem::take(&mut self.given_up) {
+            self.close_as(running, closing);
         }
     }
 
@@ -123,7 +140,7 @@ impl<'a> Calls<'a> {
         let looks = self.look_at(&admitted, &asking);
         let mut looks = join_all(looks).await;
         // Looked at again only later: what is about to start is in no queue, and would get into one again.
-        self.is_decided |= self.runner.hears_news();
+        self.has_news |= self.runner.hears_news();
         let of_asking = looks.split_off(admitted.len());
         self.delegate_all(delegated).await?;
         let admitted = self.intend_all(admitted, looks);
@@ -362,13 +379,19 @@ impl<'a> Calls<'a> {
             return;
         };
         let ran = joined.map(|(_, said)| said);
-        let Some((outcome, shown)) = outcome_of(&running.name, running.closer, ran) else {
-            return;
-        };
-        let (state, turn) = (&self.runner.session.state, &self.runner.turn_id);
-        if running.closer != Closer::Tool && !state.claim(turn, &running.call) {
-            // A client has closed it already, or is about to.
-            return;
+        if let Some(closing) = outcome_of(&running.name, running.closer, ran) {
+            self.close_as(running, closing);
+        }
+    }
+
+    fn close_as(&mut self, running: Running, (outcome, shown): Closing) {
+        if running.closer != Closer::Tool {
+            let state = &self.runner.session.state;
+            match state.claim(&self.runner.turn_id, &running.call) {
+                Claim::Granted => {}
+                Claim::Taken => return self.given_up.push((running, (outcome, shown))),
+                Claim::Closed => return,
+            }
         }
         let (call, name, mut outcome) = (running.call, running.name, outcome.readable());
         if let Some(text) = running.outside {

@@ -34,10 +34,8 @@ impl Runner {
     /// Keeps the first of what was noted, with one commit.
     async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
         let drafts = self.pending[..count].to_vec();
-        // Before a reader can see them, so that each can be closed at once.
-        self.parts.open_calls.expect(&self.turn_id, &self.turn);
         let session = self.session.clone();
-        let commit = async move { session.keep(drafts, None).await.map(drop) };
+        let commit = async move { session.keep(drafts).await.map(drop) };
         self.commit = Some((count, Box::pin(commit)));
         self.arrive().await
     }
@@ -83,12 +81,7 @@ impl Runner {
         }
         tracing::debug!(turn = %self.turn_id, %broken, "a turn waits for room");
         self.is_waiting = true;
-        let room = &self.parts.disk_space;
-        // Both are safe to drop halfway: a bell that rang unheard rings again.
-        tokio::select! {
-            () = room.wait() => {}
-            () = self.news.notified() => self.catch_up(),
-        }
+        self.parts.disk_space.wait().await;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, TurnId};
+use samovar_core::{Agent, AgentPath, Broken, MessageId, Model, PromptHashes, ToolSpec, TurnId};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
 
 use super::ask::Folding;
@@ -64,6 +64,8 @@ pub(crate) struct Runner {
     pub(crate) of_session: OfSession,
     /// What its agent is told.
     pub(crate) told: Told,
+    /// The hashes of that and of the tools that it was offered last.
+    pub(crate) hashed: Option<(Arc<[Arc<ToolSpec>]>, PromptHashes)>,
     /// The message with the call that a child answers.
     pub(crate) parent: Option<MessageId>,
     /// Children that run once their start is kept.

@@ -111,7 +111,7 @@ impl Mailbox {
             drafts.insert(0, Draft::new(None, Author::System, tainted()));
         }
         failpoint!("append.before");
-        open.session.keep(drafts, None).await.map_err(refusal)?;
+        open.session.keep(drafts).await.map_err(refusal)?;
         failpoint!("append.after");
         if message.role == Role::User {
             open.session.taint.hear(&message.text());

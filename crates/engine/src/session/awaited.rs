@@ -1,5 +1,5 @@
-//! What comes for a turn that waits for it: outcomes, decisions, and the ends of its children. The
-//! mailbox keeps it, and a turn that runs takes it in from the state.
+//! What comes for a turn that waits for it: outcomes and decisions, which the mailbox keeps and a turn
+//! that runs takes in from the state, and the ends of its children, which such a turn keeps itself.
 
 use samovar_core::approval::Answer;
 use samovar_core::{Accepted, ApprovalId, Author, CallId, Error, Kind, Outcome, TurnId, planted};
@@ -10,22 +10,21 @@ use super::turns::LiveState;
 use crate::log::Draft;
 use crate::open_calls::Awaited;
 use crate::parts::refusal;
-use crate::runner::{Reply, answer, decider, not_asked, not_open};
-use crate::state::{ChildEnd, OpenTurn};
+use crate::runner::{decider, not_asked, not_open};
+use crate::state::{ChildEnd, Claim, OpenTurn};
 
 impl Mailbox {
     /// Closes a call for a client.
-    pub(super) async fn settle(&self, call: CallId, outcome: Outcome, reply: Reply) {
-        let settled = self.close_call(call, outcome).await;
-        answer(reply, settled.map(|()| Accepted::Settled));
-    }
-
-    async fn close_call(&self, call: CallId, outcome: Outcome) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// It is not open, or cannot be closed now.
+    pub(super) async fn settle(&self, call: CallId, outcome: Outcome) -> Result<Accepted, Error> {
         let (turn, known) = self.waiting(&Awaited::Outcome(call.clone()), || not_open(&call))?;
         let open = self.open.as_ref().ok_or_else(|| self.missing())?;
         let name = known.turn.waiting_tool(&call).map(str::to_owned);
         // Its tool may be about to close it.
-        let name = name.filter(|_| open.session.state.claim(&turn, &call));
+        let state = &open.session.state;
+        let name = name.filter(|_| state.claim(&turn, &call) == Claim::Granted);
         let name = name.ok_or_else(|| not_open(&call))?;
         let closed = Kind::CallClosed {
             call: call.clone(),
@@ -33,27 +32,33 @@ impl Mailbox {
             outcome: outcome.readable(),
         };
         let kept = self.keep_for(&turn, known, [(Author::Host, closed)]).await;
-        open.session.state.give_up_claim(&turn, &call);
-        kept
+        if kept.is_err() {
+            state.give_up_claim(&turn, &call);
+            self.ring(&turn);
+        }
+        kept.map(|()| Accepted::Settled)
     }
 
     /// Takes in a decision about a call.
-    pub(super) async fn decide_call(&self, approval: ApprovalId, given: Answer, reply: Reply) {
-        let decided = self.take_decision(&approval, given).await;
-        answer(reply, decided.map(|()| Accepted::Decided));
-    }
-
-    async fn take_decision(&self, approval: &ApprovalId, given: Answer) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// None waits for it, or it cannot be kept now.
+    pub(super) async fn decide_call(
+        &self,
+        approval: &ApprovalId,
+        given: Answer,
+    ) -> Result<Accepted, Error> {
         let awaited = Awaited::Decision(approval.clone());
         let (turn, known) = self.waiting(&awaited, || not_asked(approval))?;
         planted!("decision-not-kept", {
-            return Ok(());
+            return Ok(Accepted::Decided);
         });
         let author = decider(&given);
         let facts = known.turn.decision(approval, given);
         let facts = facts.ok_or_else(|| not_asked(approval))?;
         let facts = facts.into_iter().map(|kind| (author, kind));
-        self.keep_for(&turn, known, facts).await
+        let kept = self.keep_for(&turn, known, facts).await;
+        kept.map(|()| Accepted::Decided)
     }
 
     /// The turn that waits for something, as the log has it.
@@ -127,19 +132,19 @@ impl Mailbox {
         facts: impl IntoIterator<Item = (Author, Kind)>,
     ) -> Result<(), Error> {
         let open = self.open.as_ref().ok_or_else(|| self.missing())?;
-        let OpenTurn {
-            agent, mut turn, ..
-        } = known;
-        let mut drafts = Vec::new();
-        for (author, kind) in facts {
-            turn.apply(&kind);
-            drafts.push(Draft::new(Some(id.clone()), author, kind).of(&agent));
-        }
-        let kept = open.session.keep(drafts, Some((id, &turn))).await;
-        kept.map_err(refusal)?;
-        if let Some(LiveState::Running(news, _)) = open.live.get(id).map(|live| &live.state) {
+        let agent = &known.agent;
+        let draft = |(author, kind)| Draft::new(Some(id.clone()), author, kind).of(agent);
+        let drafts = facts.into_iter().map(draft).collect();
+        open.session.keep(drafts).await.map_err(refusal)?;
+        self.ring(id);
+        Ok(())
+    }
+
+    /// Lets the run of a turn look, if it has one.
+    fn ring(&self, turn: &TurnId) {
+        let live = self.open.as_ref().and_then(|open| open.live.get(turn));
+        if let Some(LiveState::Running(news, _)) = live.map(|live| &live.state) {
             news.notify_one();
         }
-        Ok(())
     }
 }

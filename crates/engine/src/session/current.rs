@@ -38,7 +38,6 @@ impl Mailbox {
             // What it had taken and could not keep waits again.
             open.session.state.give_back();
         }
-        live.unkept = unkept;
         live.state = match how {
             RunEnd::Finished => return drop(open.live.take(&turn_id)),
             RunEnd::Parked => LiveState::Parked,
@@ -50,6 +49,10 @@ impl Mailbox {
                 LiveState::Ending(EndReason::Fault(FaultCode::Internal))
             }
         };
+        // One that only waits has kept all.
+        if matches!(live.state, LiveState::Ending(_)) {
+            live.unkept = unkept;
+        }
     }
 
     /// Does all that is to be done now: children run that have begun, turns continue that have
@@ -106,7 +109,7 @@ impl Mailbox {
         let changes = self.parts.toolbox.changes();
         changes.forget_session(&self.id).await;
         let draft = Draft::new(None, Author::User, Kind::SessionClosed);
-        let kept = open.session.keep(vec![draft], None).await;
+        let kept = open.session.keep(vec![draft]).await;
         kept.map_err(refusal)?;
         self.last_head = open.session.log.published();
         self.open = None;

@@ -211,7 +211,7 @@ impl Mailbox {
             drafts.extend(self.end_of(open, turn).await?);
         }
         if !drafts.is_empty() {
-            open.session.keep(drafts, None).await?;
+            open.session.keep(drafts).await?;
         }
         if let Some(open) = &mut self.open {
             for turn in &ending {

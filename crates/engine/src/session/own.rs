@@ -98,7 +98,7 @@ impl Mailbox {
         self.parts.projector.begin(&log, self.last_head);
         let state = State::new(self.parts.settings.max_history_messages);
         let session = Session::new(self.parts.clone(), log, state);
-        let kept = session.keep(drafts, None).await.map_err(|broken| {
+        let kept = session.keep(drafts).await.map_err(|broken| {
             self.parts.projector.forget(session.log.number());
             refusal(broken)
         })?;

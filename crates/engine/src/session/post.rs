@@ -136,7 +136,7 @@ impl Mailbox {
         if let Some((kinds, ..)) = &begun {
             drafts.extend(kinds.iter().map(|kind| draft(kind.clone(), Author::System)));
         }
-        let kept = open.session.keep(drafts, None).await.map_err(refusal);
+        let kept = open.session.keep(drafts).await.map_err(refusal);
         let kept = gone.unless(kept).await?;
         naming.map(Naming::named).unwrap_or_default();
         let posted = posted(&message, &turn, &kept);
@@ -230,14 +230,17 @@ impl Mailbox {
         continuation: Option<Continuation>,
     ) {
         let Some(open) = &mut self.open else { return };
+        let news = Arc::new(Notify::new());
         let (turn, parent) = {
             let state = open.state();
+            if state.ended().any(|end| end.parent == turn_id) {
+                news.notify_one();
+            }
             let Some(known) = state.turn(&turn_id) else {
                 return;
             };
             (known.turn.clone(), known.called_by().cloned())
         };
-        let news = Arc::new(Notify::new());
         let definition = turn.place().definition.clone();
         let runner = Runner {
             parts: self.parts.clone(),
@@ -245,6 +248,7 @@ impl Mailbox {
             turn_id: turn_id.clone(),
             of_session: open.gives().for_agent(&live.agent),
             told: std::mem::take(&mut live.told),
+            hashed: None,
             agent: live.agent.clone(),
             definition: definition.unwrap_or_else(|| self.parts.master.clone()),
             parent,

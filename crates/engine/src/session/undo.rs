@@ -98,7 +98,7 @@ impl Mailbox {
         let kept = match self.open.as_ref() {
             Some(open) => {
                 let drafts = vec![undone(&last, files.clone())];
-                let kept = open.session.keep(drafts, None).await;
+                let kept = open.session.keep(drafts).await;
                 kept.map_err(refusal)
             }
             None => Err(self.missing()),

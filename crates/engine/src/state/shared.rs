@@ -40,6 +40,21 @@ pub(crate) enum Removal {
     Nothing,
 }
 
+/// What became of a wish to close a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Granted,
+    /// Another is about to close it.
+    Taken,
+    Closed,
+}
+
+/// Whether a call is open on somebody outside.
+fn is_waiting(state: &State, (turn, call): &(TurnId, CallId)) -> bool {
+    let open = state.turn(turn);
+    open.is_some_and(|open| open.turn.waiting_tool(call).is_some())
+}
+
 impl SharedState {
     /// A state whose waiting messages are counted here.
     pub(crate) fn new(state: State, gauge: Gauge) -> Self {
@@ -75,10 +90,7 @@ impl SharedState {
         shared.joining.retain(&waits);
         shared.leaving.take_if(|turn| !waits(turn));
         let state = &shared.state;
-        shared.closing.retain(|(turn, call)| {
-            let open = state.turn(turn);
-            open.is_some_and(|open| !open.turn.is_closed(call))
-        });
+        shared.closing.retain(|claim| is_waiting(state, claim));
     }
 
     /// Takes what is to join the turn that runs, oldest first.
@@ -114,18 +126,21 @@ impl SharedState {
         }
     }
 
-    /// Claims a call that is open on somebody outside, for the one who closes it. False if another has.
-    pub(crate) fn claim(&self, turn: &TurnId, call: &CallId) -> bool {
+    /// Claims a call that is open on somebody outside, for the one who closes it.
+    pub(crate) fn claim(&self, turn: &TurnId, call: &CallId) -> Claim {
         let shared = &mut *self.lock().0;
-        let open = shared.state.turn(turn);
-        let is_open = open.is_some_and(|open| !open.turn.is_closed(call));
         let claim = (turn.clone(), call.clone());
-        let is_free = is_open && !shared.closing.contains(&claim);
-        shared.closing.extend(is_free.then_some(claim));
-        is_free
+        if !is_waiting(&shared.state, &claim) {
+            return Claim::Closed;
+        }
+        if shared.closing.contains(&claim) {
+            return Claim::Taken;
+        }
+        shared.closing.push(claim);
+        Claim::Granted
     }
 
-    /// Gives it up: the call is closed, or could not be.
+    /// Gives it up, since the call could not be closed.
     pub(crate) fn give_up_claim(&self, turn: &TurnId, call: &CallId) {
         let closing = &mut self.lock().0.closing;
         closing.retain(|(of, claimed)| of != turn || claimed != call);

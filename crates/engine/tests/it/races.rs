@@ -144,6 +144,75 @@ async fn a_call_closed_for_a_client_while_another_is_looked_at_lets_no_third_run
     assert_eq!(outcomes(&rig.log_of(&turn).await).len(), 3);
 }
 
+// proves TL-1, DU-12
+#[tokio::test(start_paused = true)]
+async fn a_call_that_its_tool_gives_up_is_closed_when_a_client_could_not_close_it() {
+    let gate = Gate::default();
+    let gives_up = gate.clone();
+    let tool = TestTool::new("ask", move |_, _| {
+        let gate = gives_up.clone();
+        async move {
+            gate.passed().await;
+            ToolReply::Closed(Outcome::failed("the host is gone"))
+        }
+    });
+    let world = World::answering([call("ask", json!({})), say("ok")]);
+    let rig = Rig::with(world, [tool.outside()], settings()).await;
+    let turn = rig.post("go").await;
+    let open = rig.asked_outside().await.call.id;
+    let disk = rig.disk.clone();
+    let settle = Action::Settle {
+        call: open,
+        outcome: Outcome::done("at noon"),
+    };
+    let engine = rig.engine.clone();
+    let mut settling = JoinSet::new();
+    disk.slow_next(&gate, true);
+    settling.spawn(async move { send(&engine, session(), settle).await });
+
+    let settled = settling.join_next().await.unwrap().unwrap();
+    assert_eq!(settled.unwrap_err().code, Code::StoreFull);
+    rig.over(&turn).await;
+    let closed = outcomes(&rig.log_of(&turn).await);
+    assert_eq!(closed, [("ask".to_owned(), Status::Failed)]);
+}
+
+// proves SA-7, DU-10
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_child_that_comes_as_its_caller_begins_to_wait_is_told_once() {
+    let (ends, reads) = (Gate::default(), Gate::default());
+    let (held, never) = (ends.clone(), Gate::default());
+    let world = world(move |who, _, results| match (who, results) {
+        ("master", 0) => call("look", json!({}))
+            .and_call("subAgent", delegate("a", "one"))
+            .and_call("subAgent", delegate("b", "two")),
+        ("a", _) => say("a").hold(&held),
+        _ => say("b").hold(&never),
+    });
+    let passes = reads.clone();
+    let look = TestTool::new("look", move |_, _| {
+        let gate = passes.clone();
+        async move {
+            gate.passed().await;
+            ToolReply::Closed(Outcome::done("seen"))
+        }
+    });
+    let agents = [agent("a", &[], &[]), agent("b", &[], &[])];
+    let rig = Rig::delegating(world, [look], agents, settings()).await;
+    let turn = rig.post("go").await;
+    rig.world.model.seen(3).await;
+    // The end of the child is kept right before the result, whose commit takes a while.
+    rig.disk.hold(|| ends.open()).await;
+    rig.disk.slow_next(&Gate::default(), false);
+    reads.open();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    rig.disk.let_go();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    assert!(rig.cancel(Some(&turn)).await);
+    assert_eq!(outcomes(&rig.log_of(&turn).await).len(), 3);
+}
+
 // proves DU-10
 #[tokio::test(start_paused = true)]
 async fn a_turn_can_be_cancelled_at_the_moment_at_which_it_begins_to_wait() {

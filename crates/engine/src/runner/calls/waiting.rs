@@ -48,13 +48,13 @@ pub(super) struct Batch {
 }
 
 impl Calls<'_> {
-    /// Lets those calls wait that can start since a person decided.
+    /// Lets those calls wait that can start since something came for the turn.
     pub(super) fn look_again(&mut self) {
-        if std::mem::take(&mut self.is_decided) {
+        if std::mem::take(&mut self.has_news) {
             let runs = |call: &CallId| self.known.values().any(|running| running.call == *call);
             let startable = self.runner.turn.startable().into_iter();
             let startable = startable.filter(|call| !runs(&call.id));
-            // Looked at once more, since a person decided (TL-5).
+            // Looked at once more: a person may have decided (TL-5).
             self.waiting = startable.map(Waiting::Called).collect();
         }
     }
