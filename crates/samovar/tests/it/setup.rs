@@ -13,8 +13,16 @@ pub(crate) fn program() -> Program {
 
 /// The program in front of a model server that follows a script.
 pub(crate) async fn with_model(script: impl Into<Script>) -> (Program, ModelServer) {
+    in_front_of_model(program(), script).await
+}
+
+/// A program in front of a model server that follows a script.
+pub(crate) async fn in_front_of_model(
+    program: Program,
+    script: impl Into<Script>,
+) -> (Program, ModelServer) {
     let model = ModelServer::start(script).await.unwrap();
-    let program = program()
+    let program = program
         .set("CUSTOM_BASE_URL", &model.base_url())
         .set("AGENT_MODEL", MODEL)
         // What it does wrong is seen at its first failure.
