@@ -122,9 +122,8 @@ pub(crate) struct Told {
     pub(crate) today: Option<String>,
     /// What it has of the owner's memory, so that it is offered the tools for that.
     pub(crate) memory: MemoryUse,
-    /// Whether there is a memory that it could delete, and something that it could find.
-    has_memories: bool,
-    can_recall: bool,
+    /// The tools of memory that would find nothing: a small model would try them first all the same.
+    finding_nothing: Vec<&'static str>,
     /// Whether there are skills, so that it is offered the tool to read them.
     pub(crate) has_skills: bool,
     /// The names of those that it may read.
@@ -139,19 +138,13 @@ impl Told {
             is_foreign: is_foreign || texts.guidance.is_foreign,
             has_skills: texts.guidance.skills.is_some(),
             memory: MemoryUse::None,
-            has_memories: texts.guidance.has_memories,
-            can_recall: texts.guidance.has_memories,
+            finding_nothing: if texts.guidance.has_memories {
+                Vec::new()
+            } else {
+                vec![FORGET, RECALL]
+            },
             today: texts.guidance.today,
             readable: Arc::new(texts.guidance.readable),
-        }
-    }
-
-    /// Whether a tool of memory would find nothing: a small model would try it first all the same.
-    fn finds_nothing(&self, tool: &str) -> bool {
-        match tool {
-            RECALL => !self.can_recall,
-            FORGET => !self.has_memories,
-            _ => false,
         }
     }
 
@@ -248,7 +241,7 @@ impl Parts {
         let has = |spec: &ToolSpec| {
             self.has_tool(agent, turn, told, &spec.name)
                 && !hidden.contains(&&spec.name)
-                && !told.finds_nothing(&spec.name)
+                && !told.finding_nothing.contains(&&*spec.name)
         };
         let delegates = |spec: &ToolSpec| spec.closer == Closer::Child;
         if specs.iter().all(|spec| has(spec) && !delegates(spec)) {
@@ -308,12 +301,11 @@ impl Parts {
             folder,
             guidance,
         };
-        let told = Told::of(agent, &self.settings, texts);
-        Told {
-            memory,
-            can_recall: told.has_memories || session.is_later,
-            ..told
-        }
+        let mut told = Told::of(agent, &self.settings, texts);
+        // What was said in an earlier session may be found.
+        told.finding_nothing
+            .retain(|tool| *tool != RECALL || !session.is_later);
+        Told { memory, ..told }
     }
 }
 
