@@ -415,16 +415,11 @@ async fn the_owner_alone_sees_changes_and_deletes_memories_over_the_api() {
         400
     );
     assert_eq!(app.get(&path).await.body["source"], "facts");
-    let session = app.session().await;
-    app.turn(&session, "She likes coffee, and he likes tea.")
+    app.turn(&app.session().await, "She likes coffee, he likes tea.")
         .await;
     let gone = send(&app, Method::DELETE, &path, json!({})).await;
-    let quotes = (
-        &gone.body["quotes"][0]["sessionId"],
-        &gone.body["quotes"][1],
-    );
-    assert_eq!(quotes, (&json!(session), &Value::Null));
-    assert_eq!(gone.body["indexed"], true);
+    let quotes = gone.body["quotes"].as_array().unwrap();
+    assert_eq!((quotes.len(), &gone.body["indexed"]), (1, &json!(true)));
     for verb in [Method::GET, Method::DELETE] {
         assert_eq!(
             send(&app, verb, &path, json!({})).await.code(),
