@@ -239,6 +239,25 @@ fn the_events_are_those_of_a_model_and_no_longer_than_they_may_be() {
     assert!(told.contains("I need the tool ask_user"), "{told}");
 }
 
+// proves FC-5
+#[test]
+fn where_recall_and_forget_are_not_offered_there_is_no_memory() {
+    for (request, told) in [
+        (
+            "what do you remember about tea?",
+            "Of “tea” nothing is remembered.",
+        ),
+        ("вспомни про чай", "В памяти про «чай» ничего нет."),
+        (
+            "forget the memory m0123456789",
+            "There is no memory m0123456789.",
+        ),
+    ] {
+        let said = text(&ask(prompt(&["remember"], vec![user(request)])));
+        assert!(said.ends_with(told), "{said}");
+    }
+}
+
 #[test]
 fn results_of_earlier_turns_are_not_taken_for_those_of_this_one() {
     let mut world = World::new(FILES, &[]);
