@@ -12,6 +12,7 @@ mod bounds;
 mod branches;
 mod budgets;
 mod children;
+mod claimed;
 mod cut;
 mod delivery;
 mod ended;

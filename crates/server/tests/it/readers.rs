@@ -117,6 +117,8 @@ impl Scene {
                     .when(When::user("silent")),
             ])
             .await;
+        // In a store's first session a model is offered fewer tools.
+        app.session().await;
         for session in ["cut", "silent"] {
             app.ok("createSession", json!({ "sessionId": session }))
                 .await;

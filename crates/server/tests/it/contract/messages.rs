@@ -259,8 +259,10 @@ async fn the_tools_are_listed_with_their_schemas_as_the_model_is_told_of_them() 
     let prompt = app.model.prompt(0).await.unwrap();
     let told = prompt.body()["tools"].as_array().unwrap().iter();
     let told: Vec<_> = told.map(|tool| &tool["function"]["name"]).collect();
-    // No client shows pages in this turn, and there are no skills.
-    let unusable = ["open_url", "get_current_tab", "get_tabs", "read_skill"].map(Value::from);
+    // No client shows pages in this turn, and there are no skills and nothing to recall.
+    let of_pages = ["open_url", "get_current_tab", "get_tabs"];
+    let unusable = [&of_pages[..], &["read_skill", "recall", "forget"]].concat();
+    let unusable: Vec<_> = unusable.into_iter().map(Value::from).collect();
     let offered = names.into_iter().filter(|name| !unusable.contains(name));
     assert_eq!(told, offered.collect::<Vec<_>>());
 }
