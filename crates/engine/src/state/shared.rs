@@ -49,7 +49,7 @@ pub(crate) enum Claim {
     Closed,
 }
 
-/// Whether a call is open on somebody outside.
+/// Whether a call waits for a client or a person.
 fn is_waiting(state: &State, (turn, call): &(TurnId, CallId)) -> bool {
     let open = state.turn(turn);
     open.is_some_and(|open| open.turn.waiting_tool(call).is_some())
@@ -126,7 +126,7 @@ impl SharedState {
         }
     }
 
-    /// Claims a call that is open on somebody outside, for the one who closes it.
+    /// Claims a call that waits for a client or a person, for the one who closes it.
     pub(crate) fn claim(&self, turn: &TurnId, call: &CallId) -> Claim {
         let shared = &mut *self.lock().0;
         let claim = (turn.clone(), call.clone());

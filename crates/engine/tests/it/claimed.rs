@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use samovar_core::{Action, Code, Effect, Outcome, Status, ToolReply};
+use samovar_core::{Action, Code, Effect, Outcome, Status, ToolReply, TurnId};
 use samovar_doubles::{Gate, TestTool, World, call, say};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -13,28 +13,33 @@ use crate::children::{agent, delegate, world};
 use crate::kept::outcomes;
 use crate::rig::{Rig, send, session, settings, well};
 
+/// A turn that waits for a client, whose tool gives up once the gate is open, and what the client sends.
+async fn asked() -> (Gate, Rig, TurnId, Action) {
+    let gate = Gate::default();
+    let gives_up = gate.clone();
+    let tool = TestTool::new("ask", move |_, _| {
+        let gate = gives_up.clone();
+        async move {
+            gate.passed().await;
+            ToolReply::Closed(Outcome::failed("the host is gone"))
+        }
+    });
+    let world = World::answering([call("ask", json!({})), say("ok")]);
+    let rig = Rig::with(world, [tool.outside()], settings()).await;
+    let turn = rig.post("go").await;
+    let settle = Action::Settle {
+        call: rig.asked_outside().await.call.id,
+        outcome: Outcome::done("at noon"),
+    };
+    (gate, rig, turn, settle)
+}
+
 // proves TL-1
 #[tokio::test(start_paused = true)]
 async fn a_call_that_its_tool_gives_up_while_a_client_closes_it_is_closed_once() {
     for is_client_first in [true, false] {
-        let gate = Gate::default();
-        let gives_up = gate.clone();
-        let tool = TestTool::new("ask", move |_, _| {
-            let gate = gives_up.clone();
-            async move {
-                gate.passed().await;
-                ToolReply::Closed(Outcome::failed("the host is gone"))
-            }
-        });
-        let world = World::answering([call("ask", json!({})), say("ok")]);
-        let rig = Rig::with(world, [tool.outside()], settings()).await;
-        let turn = rig.post("go").await;
-        let open = rig.asked_outside().await.call.id;
+        let (gate, rig, turn, settle) = asked().await;
         let (engine, mut settling) = (rig.engine.clone(), JoinSet::new());
-        let settle = Action::Settle {
-            call: open,
-            outcome: Outcome::done("at noon"),
-        };
         let client = || settling.spawn(async move { send(&engine, session(), settle).await });
         if is_client_first {
             rig.disk.hold(|| drop(client())).await;
@@ -95,27 +100,10 @@ async fn a_call_closed_for_a_client_while_another_is_looked_at_lets_no_third_run
 // proves TL-1, DU-12
 #[tokio::test(start_paused = true)]
 async fn a_call_that_its_tool_gives_up_is_closed_when_a_client_could_not_close_it() {
-    let gate = Gate::default();
-    let gives_up = gate.clone();
-    let tool = TestTool::new("ask", move |_, _| {
-        let gate = gives_up.clone();
-        async move {
-            gate.passed().await;
-            ToolReply::Closed(Outcome::failed("the host is gone"))
-        }
-    });
-    let world = World::answering([call("ask", json!({})), say("ok")]);
-    let rig = Rig::with(world, [tool.outside()], settings()).await;
-    let turn = rig.post("go").await;
-    let open = rig.asked_outside().await.call.id;
-    let disk = rig.disk.clone();
-    let settle = Action::Settle {
-        call: open,
-        outcome: Outcome::done("at noon"),
-    };
+    let (gate, rig, turn, settle) = asked().await;
     let engine = rig.engine.clone();
     let mut settling = JoinSet::new();
-    disk.slow_next(&gate, true);
+    rig.disk.slow_next(&gate, true);
     settling.spawn(async move { send(&engine, session(), settle).await });
 
     let settled = settling.join_next().await.unwrap().unwrap();

@@ -79,7 +79,7 @@ async fn a_turn_whose_log_can_no_longer_be_read_ends_without_the_words_of_its_an
     let rig = Rig::with(World::answering([answer]), [], settings).await;
     let turn = rig.post("first").await;
     rig.speaks(&turn).await;
-    // What is kept of the answer leaves memory.
+    // The words that were shown leave memory with this commit.
     rig.submit(rename("Tea")).await.unwrap();
 
     rig.disk.damage(session());
