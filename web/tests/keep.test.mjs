@@ -172,7 +172,7 @@ test("a session that is being deleted is not opened by going back, and is delete
     const there = async () => (await demo.agent("listSessions", { limit: 200 })).items.some((one) => one.id === id)
     assert.ok(await there())
     await page.reload()
-    await until("it is deleted at once", async () => !(await there()), 3_000)
+    await until("it is deleted at once", async () => !(await there()))
   }))
 
 // proves FC-7

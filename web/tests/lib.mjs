@@ -13,10 +13,13 @@ const TOKEN = "a-token-of-the-tests-0123456789"
 export const SAMOVAR = process.env.SAMOVAR_BIN ?? "target/debug/samovar"
 export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium"
 
+/** How long something may take on a machine that has much to do. */
+const PATIENCE = 90_000
+
 export const wait = (ms) => new Promise((goOn) => setTimeout(goOn, ms))
 
 /** Waits until something holds, and says what did not. */
-export async function until(what, holds, ms = 40_000) {
+export async function until(what, holds, ms = PATIENCE) {
   const end = Date.now() + ms
   for (;;) {
     const value = await holds()
@@ -152,6 +155,7 @@ export class Browser {
   async stranger(context) {
     const page = await (context ?? (await this.chromium.newContext())).newPage()
     await fromDisk(page)
+    page.setDefaultTimeout(PATIENCE)
     page.faults = []
     page.on("pageerror", (error) => page.faults.push(error.stack))
     page.on("console", (line) => {
@@ -173,6 +177,17 @@ async function fromDisk(page) {
     const { pathname } = new URL(route.request().url())
     return route.fulfill({ path: join(dist, pathname === "/" ? "index.html" : pathname) })
   })
+}
+
+/** What is shown as soon as it has not changed for a second. */
+export async function settled(shows) {
+  let [last, since] = [await shows(), Date.now()]
+  await until("nothing changes any more", async () => {
+    const now = await shows()
+    if (now !== last) [last, since] = [now, Date.now()]
+    return Date.now() - since > 1_000
+  })
+  return last
 }
 
 /** Writes a message and sends it. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
-import { answered, Browser, say, Server, shown, treeShown, until, wait } from "./lib.mjs"
+import { answered, Browser, say, Server, settled, shown, treeShown, until, wait } from "./lib.mjs"
 
 let browser, demo, scripted
 
@@ -56,8 +56,7 @@ test("two agents at once and one inside another look the same live and after a r
     await until("three branches", async () => (await page.locator(".branch").count()) === 3)
     const paths = await page.locator(".branch").evaluateAll((all) => all.map((one) => one.dataset.path))
     assert.deepEqual(paths, ["master/browser", "master/helper", "master/helper/browser"])
-    await wait(500)
-    const [thread, tree] = [await shown(page), await treeShown(page)]
+    const [thread, tree] = [await settled(() => shown(page)), await settled(() => treeShown(page))]
     await page.reload()
     await answered(page)
     await until("the same conversation", async () => (await shown(page)) === thread)
@@ -83,11 +82,12 @@ test("a text that is there just before its renderer is Markdown, too", async () 
 // proves UI-15
 test("a reload in the middle of an answer goes on where it was", () =>
   windowOf(scripted, async (page) => {
-    await say(page, "slow 100 30")
+    await say(page, "held 30 100")
     await until("some words", async () => /word20/.test(await shown(page)))
     await page.reload()
-    await until("what was said before the reload", async () => /word0 word1 word2/.test(await shown(page)), 3_000)
+    await until("what was said before the reload", async () => /word0 word1 word2/.test(await shown(page)))
     assert.doesNotMatch(await shown(page), /word99/)
+    await scripted.models.release()
     await answered(page)
     const words = (await page.locator(".answer .text").last().innerText()).match(/word\d+/g)
     assert.deepEqual(words, Array.from({ length: 100 }, (_, at) => `word${at}`))
@@ -118,16 +118,16 @@ test("earlier messages come above what is in sight, which stays where it is", as
 // proves DU-7
 test("a server that is killed in mid-tool and started again goes on with the page open", () =>
   windowOf(scripted, async (page) => {
-    await say(page, "exec: for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 1; done")
-    await page.getByText("line 2").waitFor({ timeout: 8_000 })
+    await say(page, "exec: for i in 1 2; do echo line $i; done; sleep 600")
+    await page.getByText("line 2").waitFor()
     await scripted.kill()
     await page.getByText("The server does not answer.").first().waitFor()
     await scripted.up()
     await answered(page)
     await until("the banner is gone", async () => (await page.locator(".banner").count()) === 0)
     assert.equal(await page.locator(".tool").count(), 1)
-    assert.match(await page.locator(".tool").innerText(), /outcome unknown|done/)
-    const thread = await shown(page)
+    assert.match(await page.locator(".tool").innerText(), /outcome unknown/)
+    const thread = await settled(() => shown(page))
     await page.reload()
     await answered(page)
     await until("the same after a reload", async () => (await shown(page)) === thread)
@@ -138,8 +138,8 @@ test("an answer that a stopped server left waits for a person, who lets it conti
   const asking = await Server.start({ model: "scripted", level: "auto", settings: { SAMOVAR__RECOVERY__RESUME: "ask" } })
   try {
     const page = await browser.open(asking)
-    await say(page, "exec: for i in 1 2 3 4 5 6; do echo line $i; sleep 1; done")
-    await page.getByText("line 2").waitFor({ timeout: 8_000 })
+    await say(page, "exec: for i in 1 2; do echo line $i; done; sleep 600")
+    await page.getByText("line 2").waitFor()
     await asking.kill()
     await asking.up()
     await page.getByText("The server stopped during this answer").waitFor()
@@ -160,8 +160,7 @@ test("an answer whose attempts broke off looks the same live and after a reload"
   windowOf(scripted, async (page) => {
     await say(page, "breaks")
     await page.locator(".end-reason.is-error").waitFor()
-    await wait(300)
-    const thread = await shown(page)
+    const thread = await settled(() => shown(page))
     await page.reload()
     await page.locator(".end-reason.is-error").waitFor()
     await until("the same after a reload", async () => (await shown(page)) === thread)
@@ -170,7 +169,7 @@ test("an answer whose attempts broke off looks the same live and after a reload"
 // proves AS-11
 test("messages queue and steer while an answer is written, and keep their order", () =>
   windowOf(scripted, async (page) => {
-    await say(page, "slow 60 40")
+    await say(page, "held 10 60")
     await page.locator(".text.is-live").waitFor()
     await say(page, "and then this")
     await page.getByText("Waits for its turn").waitFor()
@@ -179,9 +178,10 @@ test("messages queue and steer while an answer is written, and keep their order"
     await page.getByText("Joins the running answer").waitFor()
     await page.getByRole("button", { name: "Take back" }).last().click()
     await until("the steering message was taken back", async () => (await page.locator(".is-waiting").count()) === 1)
+    await scripted.models.release()
     await answered(page, 2)
     const said = await page.locator(".said-text, .answer .text").allInnerTexts()
-    assert.match(said[0], /slow/)
+    assert.match(said[0], /held/)
     assert.match(said[1], /word59/)
     assert.ok(said.indexOf("and then this") > 1, said.join("|"))
   }))
@@ -191,10 +191,11 @@ test("an agent in the background is in the tree, and what it said is the same af
   windowOf(scripted, async (page) => {
     await say(page, "work in the background")
     await page.locator(".node-tag", { hasText: "in the background" }).waitFor()
+    await scripted.models.release()
     await page.locator(".system-note").waitFor()
     await answered(page, 2)
     await until("all is over", async () => (await page.locator(".node-stop").count()) === 0)
-    const [thread, tree] = [await shown(page), await treeShown(page)]
+    const [thread, tree] = [await settled(() => shown(page)), await settled(() => treeShown(page))]
     assert.match(thread, /word0 word1/)
     await page.reload()
     await answered(page, 2)
