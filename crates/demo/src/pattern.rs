@@ -15,10 +15,11 @@
 //! Case, marks between words and words of politeness around the request do not matter. What is in
 //! quotation marks is one piece, whatever it says.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder, escape};
-use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
+use regex_automata::nfa::thompson::{self, pikevm::{Cache, PikeVM}};
 use regex_automata::util::{captures::Captures, primitives::PatternID, syntax};
 
 use crate::language::{Language, is_han};
@@ -117,6 +118,11 @@ fn quotation(text: &str) -> Option<&str> {
     ends.map(|(at, _)| &text[..from + at + close.len_utf8()])
 }
 
+thread_local! {
+    /// What the patterns write on while they are tried, one after the other.
+    static SCRATCH: RefCell<Option<Cache>> = const { RefCell::new(None) };
+}
+
 /// A pattern, ready to be matched.
 #[derive(Debug)]
 pub(crate) struct Pattern(PikeVM);
@@ -147,12 +153,23 @@ impl Pattern {
 
     /// What a sentence says, when it is of this pattern.
     pub(crate) fn read(&self, sentence: &Sentence) -> Option<Values> {
-        let mut found = self.0.create_captures();
-        self.0
-            .captures(&mut self.0.create_cache(), &sentence.text, &mut found);
-        let names = found.group_info().pattern_names(PatternID::ZERO).flatten();
-        let values = names.filter_map(|name| value(name, &found, sentence));
-        found.is_match().then(|| values.collect())
+        let Self(pattern) = self;
+        SCRATCH.with_borrow_mut(|scratch| {
+            let scratch = scratch.get_or_insert_with(|| pattern.create_cache());
+            scratch.reset(pattern);
+            // Nearly all do not match, which costs less to find out than where they would.
+            if !pattern.is_match(scratch, &sentence.text) {
+                return None;
+            }
+            let mut found = pattern.create_captures();
+            pattern.captures(scratch, &sentence.text, &mut found);
+            let names = found.group_info().pattern_names(PatternID::ZERO).flatten();
+            Some(
+                names
+                    .filter_map(|name| value(name, &found, sentence))
+                    .collect(),
+            )
+        })
     }
 }
 

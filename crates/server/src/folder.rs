@@ -142,6 +142,10 @@ impl Seen {
     /// What it says now, if it says something.
     fn look(&mut self, jail: &Jail) -> Option<FolderFile> {
         let facts = jail.place(self.name).and_then(|place| jail.facts(&place));
+        if matches!(facts, Ok(None)) {
+            (self.facts, self.said) = (None, None);
+            return None;
+        }
         let facts = facts.ok().flatten();
         if facts.is_none() || facts != self.facts {
             #[cfg(test)]

@@ -78,10 +78,8 @@ pub(crate) fn tell(memories: &Memories, audience: &Audience, guidance: Guidance)
         has_any,
         is_tainted,
     } = memories.tell();
-    let hits = audience
-        .message
-        .as_deref()
-        .and_then(|message| memories.hits(message));
+    let message = audience.message.as_deref().filter(|_| has_any);
+    let hits = message.and_then(|message| memories.hits(message));
     let (hits, has_outside) = hits.unzip();
     let before: String = today.into_iter().chain(hits).collect();
     Guidance {
