@@ -74,6 +74,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// What the bench says of itself.
+const USAGE: &str = "\
+Measures the release binary, row by row, and compares each row with its budget.
+
+cargo xtask bench            all rows but the soak; writes a page to lab/bench/results
+cargo xtask bench --quick    the rows that matter most, in two minutes
+cargo xtask bench WORD ...   the rows with one of these words in their names, also the soak";
+
 fn start(words: &[String]) -> Result<()> {
     if let [AFTER, folder] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         return after::run(Path::new(folder));
@@ -83,6 +91,13 @@ fn start(words: &[String]) -> Result<()> {
         Some((first, rest)) if first == FLOOR => {
             let _floor = runtime.block_on(floor::run(rest))?;
             Ok(after::wait_for_parent()?)
+        }
+        Some((help, _)) if help == "--help" || help == "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        Some((option, _)) if option.starts_with('-') && option != QUICK => {
+            Err(anyhow!("there is no option {option}\n\n{USAGE}"))
         }
         _ => runtime.block_on(run(&root(), words)),
     }
