@@ -19,7 +19,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use regex::{Regex, RegexBuilder, escape};
-use regex_automata::nfa::thompson::{self, pikevm::{Cache, PikeVM}};
+use regex_automata::nfa::thompson::{
+    self,
+    pikevm::{Cache, PikeVM},
+};
 use regex_automata::util::{captures::Captures, primitives::PatternID, syntax};
 
 use crate::language::{Language, is_han};
