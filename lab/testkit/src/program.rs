@@ -1,6 +1,8 @@
 //! The built binary, as a process of its own.
 
 use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -326,6 +328,22 @@ impl Serving {
     /// When it has ended.
     pub fn send(&self, signal: Signal) {
         send(signal, &self.child);
+    }
+
+    /// Stops it, as `kill -STOP` does, and returns when none of its threads runs any more.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn pause(&self) {
+        self.send(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
+        let runs = |task: io::Result<DirEntry>| {
+            let stat = fs::read_to_string(task.unwrap().path().join("stat"));
+            stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().starts_with(" T"))
+        };
+        while fs::read_dir(&tasks).unwrap().any(runs) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Its process.

@@ -143,7 +143,7 @@ async fn a_run_that_is_stopped_while_its_server_is_away_has_stopped_its_turn() {
 #[tokio::test]
 async fn a_run_that_nobody_hears_when_it_is_stopped_does_not_say_that_its_turn_was() {
     let cut = CutTurn::in_mid_answer("jsonl").await;
-    cut.server.send(Signal::STOP);
+    cut.server.pause();
 
     send(Signal::INT, &cut.run);
     let said = ended(&cut.shown, cut.run).await;

@@ -75,7 +75,7 @@ async fn commands_that_begin_at_once_all_get_their_answer() {
 async fn a_server_that_stands_still_is_given_up() {
     let program = crate::setup::program();
     let server = program.serve(&[]).await;
-    server.send(Signal::STOP);
+    server.pause();
     let said = program.run(["sessions", "list"]).await;
     crate::setup::ended_with(&said, 8, "data_dir_busy");
     assert!(said.stderr.contains("waiting for it to"), "{said:?}");
