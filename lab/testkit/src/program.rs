@@ -338,10 +338,14 @@ impl Serving {
         self.send(Signal::STOP);
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
         let runs = |task: io::Result<DirEntry>| {
-            let stat = fs::read_to_string(task.unwrap().path().join("stat"));
-            stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().starts_with(" T"))
+            let stat = task.and_then(|task| fs::read_to_string(task.path().join("stat")));
+            // The state is the word behind the name, which stands in brackets.
+            stat.is_ok_and(|stat| {
+                stat.rsplit_once(')')
+                    .is_some_and(|(_, rest)| !rest.starts_with(" T"))
+            })
         };
-        while fs::read_dir(&tasks).unwrap().any(runs) {
+        while fs::read_dir(&tasks).expect("the program runs").any(runs) {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
