@@ -339,7 +339,7 @@ impl Serving {
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
         let runs = |task: io::Result<DirEntry>| {
             let stat = task.and_then(|task| fs::read_to_string(task.path().join("stat")));
-            // The state is the word behind the name, which stands in brackets.
+            // The state follows the name, which is in brackets.
             stat.is_ok_and(|stat| {
                 stat.rsplit_once(')')
                     .is_some_and(|(_, rest)| !rest.starts_with(" T"))
