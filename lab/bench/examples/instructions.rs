@@ -2,8 +2,8 @@
 //! committed counts: what another program does on the machine does not change them.
 //!
 //! A path is run a few times and then often; the difference, divided, is what one more run takes,
-//! without the program's start. The journal and the spool are real, with the model and the history in
-//! memory.
+//! without the program's start. The journal and the spool are real, in a file system in memory where
+//! there is one: after a slow sync a turn takes other steps. The model and the history are in memory.
 //!
 //! ```sh
 //! cargo xtask instructions            # compares
@@ -139,6 +139,8 @@ fn read(text: &str) -> Result<BTreeMap<String, u64>> {
 fn count(path: &str, times: u64) -> Result<u64> {
     let counted = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        // Or what else runs on the machine would say how the threads take turns.
+        .arg("--fair-sched=yes")
         .arg(std::env::current_exe()?)
         .args([path, &times.to_string()])
         // Which arena a thread gets depends on the cores.
@@ -162,7 +164,10 @@ fn run(path: &str, times: &str) -> Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let folder = tempfile::tempdir()?;
+        let folder = match tempfile::tempdir_in("/dev/shm") {
+            Ok(folder) => folder,
+            Err(_) => tempfile::tempdir()?,
+        };
         let engine = engine(folder.path(), times).await?;
         match path {
             "delta" => turn(&engine, "deltas").await?,

@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::time::Instant;
 
 use reqwest::Method;
 use samovar_model_server::{ModelServer, When, say};
@@ -62,7 +63,10 @@ async fn looked_for(kills: usize, looks: usize) {
     let mut program: Program = program.set("XDG_CONFIG_HOME", &shared);
     let second = second.set("XDG_CONFIG_HOME", &shared);
     let other = second.serve(&[]).await;
+    let begun = Instant::now();
     for kill in 0..kills {
+        // Where it was, if it comes to no end.
+        println!("kill {kill} after {:.0?}", begun.elapsed());
         let (word, point) = (format!("zebra{kill}"), POINTS[kill % POINTS.len()]);
         let is_own = (kill / POINTS.len()).is_multiple_of(2);
         program = program.set("SAMOVAR_FAILPOINT", point);
@@ -92,10 +96,9 @@ async fn looked_for(kills: usize, looks: usize) {
             assert!(delete(&server, id).await);
         }
         for _ in 0..looks {
-            for server in [&server, &other] {
-                let found = recalled(server, &word).await;
-                assert!(!found.to_string().contains("zebra"), "{point}: {found}");
-            }
+            let (own, others) = tokio::join!(recalled(&server, &word), recalled(&other, &word));
+            assert!(!own.to_string().contains("zebra"), "{point}: {own}");
+            assert!(!others.to_string().contains("zebra"), "{point}: {others}");
         }
         for (server, model) in [(&server, &model), (&other, &other_model)] {
             let told = told(server, model).await;

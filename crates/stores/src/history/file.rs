@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use samovar_core::Broken;
 use samovar_locale as locale;
@@ -126,6 +127,8 @@ fn open(path: &Path, flags: OpenFlags) -> Result<Connection, Failure> {
     connection.set_prepared_statement_cache_capacity(MAX_STATEMENTS);
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    // Or each statement with `LIMIT ?` would be prepared again for each value.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

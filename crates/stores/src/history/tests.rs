@@ -51,6 +51,20 @@ async fn plan(history: &SqliteHistory, sql: &'static str) -> String {
     steps.await.unwrap().join("\n")
 }
 
+#[tokio::test]
+async fn a_page_of_another_length_compiles_no_statement_again() {
+    let (_folder, history) = history().await;
+    let compiled = history.readers.with(|connection| {
+        let mut page = connection.prepare_cached(reader::NEWEST)?;
+        for length in 1..4 {
+            let mut rows = page.query([length])?;
+            while rows.next()?.is_some() {}
+        }
+        Ok(page.get_status(rusqlite::StatementStatus::RePrepare))
+    });
+    assert_eq!(compiled.await.unwrap(), 0);
+}
+
 // proves PF-3
 #[tokio::test]
 async fn no_read_grows_with_what_it_does_not_answer() {
