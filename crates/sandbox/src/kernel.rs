@@ -114,7 +114,8 @@ pub(crate) fn start_loopback() -> io::Result<()> {
     // SAFETY: zeros are a valid value of this plain structure.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
-        *to = from.cast_signed();
+        // Of either sign: the machines differ in that.
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     let flags = libc::IFF_UP | libc::IFF_RUNNING;
     request.ifr_ifru.ifru_flags = i16::try_from(flags).unwrap_or_default();
