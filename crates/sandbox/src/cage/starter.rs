@@ -19,8 +19,12 @@ use super::{CageSettings, helper};
 
 /// Where a cage's program is: this one, which calls [`super::be_cage_if_asked`].
 const SELF: &str = "/proc/self/exe";
-/// Keeps the cage's processes free of threads of the allocator, with which they could not fork.
-const ALLOCATOR: (&str, &str) = ("_RJEM_MALLOC_CONF", "background_thread:false");
+/// Keep the cage's processes free of threads of the allocator, with which they could not fork. Where it
+/// is also C code's allocator it reads the first, elsewhere the second.
+const ALLOCATOR: [(&str, &str); 2] = [
+    ("MALLOC_CONF", "background_thread:false"),
+    ("_RJEM_MALLOC_CONF", "background_thread:false"),
+];
 /// Delay before the thread prepares the next process, so that it does not slow the command that has just
 /// started.
 const SOON: Duration = Duration::from_millis(20);
@@ -136,7 +140,7 @@ impl Started {
         let mut child = Command::new(&pattern.program)
             .arg0(helper::NAME)
             .env_clear()
-            .env(ALLOCATOR.0, ALLOCATOR.1)
+            .envs(ALLOCATOR)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
