@@ -45,11 +45,17 @@ pub(crate) use self::words::{Delivery, Effect, Level};
 use crate::arguments::{self, address, seconds, whole};
 use crate::output::{Machine, TurnFormat};
 
+/// The version; that of a package names its commit, which `cargo xtask dist` sets.
+const VERSION: &str = match option_env!("SAMOVAR_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// The whole command line.
 #[derive(Parser)]
 #[command(
     name = "samovar",
-    version,
+    version = VERSION,
     about = help::samovar(),
     max_term_width = 100,
     after_help = help::exit_codes(),

@@ -12,6 +12,12 @@ const BINARY: &str = "--binary";
 /// The folder for what is made.
 const OUT: &str = "--out";
 
+/// The kind of machine to make it for.
+const TARGET: &str = "--target";
+
+/// Where the emulator of another kind of machine is in the root in which the tarball is tried.
+const EMULATOR: &str = "/emulator";
+
 /// Where files are in the tarball and in the package. The sources are paths from the root.
 const FILES: [(&str, &str, &str); 5] = [
     ("README.md", "README.md", "usr/share/doc/samovar/README.md"),
@@ -56,28 +62,40 @@ const LICENSES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 /// Why something could not be made.
 pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     let (mut binary, mut out) = (None, root.join("target/dist"));
+    let host = said(Command::new("rustc").args(["--print", "host-tuple"]))?;
+    let mut target = host.clone();
     for pair in words.chunks(2) {
         match pair {
             [flag, path] if flag == BINARY => binary = Some(PathBuf::from(path)),
             [flag, path] if flag == OUT => out = PathBuf::from(path),
-            _ => return Err(format!("dist takes {BINARY} FILE and {OUT} DIR")),
+            [flag, name] if flag == TARGET => target.clone_from(name),
+            _ => {
+                return Err(format!(
+                    "dist takes {BINARY} FILE, {OUT} DIR and {TARGET} TARGET"
+                ));
+            }
         }
     }
-    let target = said(Command::new("rustc").args(["--print", "host-tuple"]))?;
+    let architecture = architecture(&target)?;
+    let emulator = (machine(&target) != machine(&host)).then(|| emulator(&target));
+    let emulator = emulator.transpose()?;
     let binary = match binary {
         Some(binary) => fs::canonicalize(&binary).map_err(|why| failed(&binary, &why))?,
-        None => build(root, &target)?,
+        None => build(root, &target, emulator.is_some())?,
     };
-    let version = said(Command::new(&binary).arg("--version"))?;
-    let version = version.split(' ').nth(1).ok_or("it has no version")?;
-    let made = Release {
+    let mut made = Release {
         root,
         out: &out,
         binary: &binary,
-        name: format!("samovar-{version}-{target}"),
-        version,
-        architecture: architecture(&target)?,
+        emulator: emulator.as_deref(),
+        name: String::new(),
+        version: String::new(),
+        architecture,
     };
+    let said_version = said(made.program().arg("--version"))?;
+    let version = said_version.split(' ').nth(1).ok_or("it has no version")?;
+    made.version = version.to_owned();
+    made.name = format!("samovar-{version}-{target}");
     fs::create_dir_all(&out).map_err(|why| failed(&out, &why))?;
     let recipe = "Containerfile".to_owned();
     copy(
@@ -87,7 +105,9 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     )?;
     let tarball = made.tarball()?;
     made.try_out(&tarball)?;
-    let files = [tarball, made.package()?, recipe];
+    made.package()?;
+    let mut files = releases(&out)?;
+    files.push(recipe);
     let sums = said(Command::new("sha256sum").args(&files).current_dir(&out))?;
     write(
         &out.join("SHA256SUMS"),
@@ -98,8 +118,30 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+/// The tarballs and packages of a folder, of all kinds of machines that it was made for.
+fn releases(out: &Path) -> Result<Vec<String>, String> {
+    let names = fs::read_dir(out).map_err(|why| failed(out, &why))?;
+    let mut names: Vec<String> = names
+        .filter_map(|file| file.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with("samovar"))
+        .filter(|name| name.ends_with(".tar.gz") || name.ends_with(".deb"))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The program of Debian's package `qemu-user-static` that runs programs for a target.
+fn emulator(target: &str) -> Result<PathBuf, String> {
+    let name = format!("qemu-{}-static", machine(target));
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(&name));
+    places.find(|place| place.is_file()).ok_or_else(|| {
+        format!("{name} is missing, which runs the program for {target}: Debian has it in qemu-user-static")
+    })
+}
+
 /// Builds the binary, with what it needs of libraries inside.
-fn build(root: &Path, target: &str) -> Result<PathBuf, String> {
+fn build(root: &Path, target: &str, is_foreign: bool) -> Result<PathBuf, String> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // A target that is named keeps the flags from what runs during the build.
     cargo
@@ -112,12 +154,31 @@ fn build(root: &Path, target: &str) -> Result<PathBuf, String> {
             "--target",
             target,
         ])
-        // Packed, the addresses that are set at the start take a hundredth of the place.
-        .env(
-            "RUSTFLAGS",
-            "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs",
-        )
         .current_dir(root);
+    let linker = format!(
+        "CARGO_TARGET_{}_LINKER",
+        target.to_uppercase().replace('-', "_")
+    );
+    if is_foreign && std::env::var_os(&linker).is_none() {
+        cargo.env(linker, format!("{}-linux-gnu-gcc", machine(target)));
+    }
+    // Packed, the addresses that are set at the start take a hundredth of the place.
+    let mut flags = "-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs";
+    if machine(target) == "aarch64" {
+        // Its kernels may have pages of 64 KiB. In a program at a random place its C library needs a table
+        // of addresses of at most 32 KiB; this one's is larger.
+        cargo.env("JEMALLOC_SYS_WITH_LG_PAGE", "16");
+        flags = "-C target-feature=+crt-static -C relocation-model=static";
+    }
+    if let Ok(commit) = said(
+        Command::new("git")
+            .args(["rev-parse", "--short=12", "HEAD"])
+            .current_dir(root),
+    ) {
+        let version = env!("CARGO_PKG_VERSION");
+        cargo.env("SAMOVAR_VERSION", format!("{version} ({commit})"));
+    }
+    cargo.env("RUSTFLAGS", flags);
     let ended = cargo.status().map_err(|why| why.to_string())?;
     if !ended.success() {
         return Err("the binary could not be built".to_owned());
@@ -131,12 +192,24 @@ struct Release<'a> {
     root: &'a Path,
     out: &'a Path,
     binary: &'a Path,
+    /// Runs it where it is for another kind of machine.
+    emulator: Option<&'a Path>,
     name: String,
-    version: &'a str,
+    version: String,
     architecture: &'static str,
 }
 
 impl Release<'_> {
+    /// The program, to be run here.
+    fn program(&self) -> Command {
+        let Some(emulator) = self.emulator else {
+            return Command::new(self.binary);
+        };
+        let mut program = Command::new(emulator);
+        program.arg(self.binary);
+        program
+    }
+
     /// The tarball, with everything in one folder.
     fn tarball(&self) -> Result<String, String> {
         let folder = self.out.join(&self.name);
@@ -156,15 +229,13 @@ impl Release<'_> {
     }
 
     /// Runs README's first command in a root that has the unpacked tarball, an empty folder to work in,
-    /// the kernel's `/dev` and `/proc`, and nothing else.
+    /// the kernel's `/dev` and `/proc`, and nothing else. A program for another kind of machine says its
+    /// version there: many emulators lack system calls without which it does not work.
     fn try_out(&self, tarball: &str) -> Result<(), String> {
-        let readme = self.root.join("README.md");
-        let text = fs::read_to_string(&readme).map_err(|why| failed(&readme, &why))?;
-        let words = text
-            .lines()
-            .find_map(|line| line.strip_prefix("samovar run \""));
-        let words = words.and_then(|rest| rest.strip_suffix('"'));
-        let words = words.ok_or("README has no first command")?;
+        let words = match self.emulator {
+            Some(_) => vec!["--version".to_owned()],
+            None => vec!["run".to_owned(), first_command(self.root)?],
+        };
         let empty = self.out.join("root");
         clear(&empty)?;
         for folder in ["dev", "home", "proc", "tmp", "work"] {
@@ -179,11 +250,15 @@ impl Release<'_> {
                 .arg(packed)
                 .current_dir(&empty),
         )?;
+        if let Some(emulator) = self.emulator {
+            copy(emulator, &empty.join(&EMULATOR[1..]), 0o755)?;
+        }
         let mut run = Command::new("unshare");
         run.args(["--user", "--map-root-user", "--mount", "--pid", "--fork"]);
         run.args(["sh", "-euc", ENTER]).arg(&empty);
+        run.args(self.emulator.map(|_| EMULATOR));
         run.arg(format!("/{}/bin/samovar", self.name));
-        run.args(["run", words]).env_clear().env("HOME", "/home");
+        run.args(words).env_clear().env("HOME", "/home");
         if let Some(path) = std::env::var_os("PATH") {
             run.env("PATH", path);
         }
@@ -249,7 +324,7 @@ impl Release<'_> {
     /// Writes the completions below a folder.
     fn complete(&self, folder: &Path) -> Result<(), String> {
         for (shell, place) in COMPLETIONS {
-            let script = said(Command::new(self.binary).args(["completions", shell]))?;
+            let script = said(self.program().args(["completions", shell]))?;
             write(&folder.join(place), format!("{script}\n").as_bytes(), 0o644)?;
         }
         Ok(())
@@ -281,6 +356,15 @@ impl Release<'_> {
     }
 }
 
+/// What README's first command says to an agent.
+fn first_command(root: &Path) -> Result<String, String> {
+    let readme = root.join("README.md");
+    let text = fs::read_to_string(&readme).map_err(|why| failed(&readme, &why))?;
+    let mut lines = text.lines();
+    let words = lines.find_map(|line| line.strip_prefix("samovar run \"")?.strip_suffix('"'));
+    Ok(words.ok_or("README has no first command")?.to_owned())
+}
+
 /// A member of an archive as `ar` writes it: a head of 60 bytes, and an even number of bytes.
 fn member(archive: &mut Vec<u8>, name: &str, bytes: &[u8]) {
     let size = bytes.len();
@@ -295,11 +379,16 @@ fn member(archive: &mut Vec<u8>, name: &str, bytes: &[u8]) {
     }
 }
 
+/// The kind of machine of a target.
+fn machine(target: &str) -> &str {
+    target.split('-').next().unwrap_or(target)
+}
+
 /// Debian's word for the machine.
 fn architecture(target: &str) -> Result<&'static str, String> {
-    match target.split('-').next() {
-        Some("x86_64") => Ok("amd64"),
-        Some("aarch64") => Ok("arm64"),
+    match machine(target) {
+        "x86_64" => Ok("amd64"),
+        "aarch64" => Ok("arm64"),
         _ => Err(format!("Samovar does not run on {target}")),
     }
 }

@@ -16,6 +16,14 @@ const PROGRAM: &str = r##"fn main() {
     }
 }"##;
 
+/// Runs a program of this machine, as an emulator runs one of another kind.
+const EMULATOR: &str = r##"fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    println!("emulated:");
+    let ended = std::process::Command::new(&words[0]).args(&words[1..]).status();
+    assert!(ended.unwrap().success());
+}"##;
+
 /// A folder for one test, with the program.
 struct Made {
     folder: PathBuf,
@@ -26,18 +34,32 @@ impl Made {
         let process = std::process::id().to_string();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(process + name);
         fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join("samovar.rs"), PROGRAM).expect("a file");
+        let made = Self { folder };
+        made.compile("samovar", PROGRAM, flags);
+        made
+    }
+
+    fn compile(&self, name: &str, source: &str, flags: &[&str]) {
+        let file = format!("{name}.rs");
+        fs::write(self.folder.join(&file), source).expect("a file");
         let mut rustc = Command::new("rustc");
-        rustc.args(["-o", "samovar", "samovar.rs"]).args(flags);
-        let built = rustc.current_dir(&folder).status().expect("rustc");
+        rustc.args(["-o", name, &file]).args(flags);
+        let built = rustc.current_dir(&self.folder).status().expect("rustc");
         assert!(built.success());
-        Self { folder }
     }
 
     fn dist(&self, out: &str) -> Output {
+        self.dist_with(&["--out", out])
+    }
+
+    /// Programs of the folder are found before those of the machine.
+    fn dist_with(&self, words: &[&str]) -> Output {
+        let path = std::env::var("PATH").expect("programs");
         Command::new(env!("CARGO_BIN_EXE_samovar-xtask"))
-            .args(["dist", "--binary", "samovar", "--out", out])
+            .args(["dist", "--binary", "samovar"])
+            .args(words)
             .env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"))
+            .env("PATH", format!("{}:{path}", self.folder.display()))
             .current_dir(&self.folder)
             .output()
             .expect("the binary under test was just built")
@@ -128,6 +150,42 @@ fn a_program_that_needs_a_library_of_the_machine_is_not_packed() {
     assert!(!said.status.success());
     let told = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(told.contains("in an empty root: "), "{told}");
+}
+
+// proves FC-11
+#[test]
+fn a_program_for_another_kind_of_machine_is_tried_with_an_emulator_and_lies_beside_the_first() {
+    let made = Made::new("foreign", STATIC);
+    let machine = if cfg!(target_arch = "x86_64") {
+        "aarch64"
+    } else {
+        "x86_64"
+    };
+    made.compile(&format!("qemu-{machine}-static"), EMULATOR, STATIC);
+    assert!(made.dist("out").status.success());
+
+    let target = format!("{machine}-unknown-linux-gnu");
+    let said = made.dist_with(&["--out", "out", "--target", &target]);
+
+    let told = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.status.success(), "{told}");
+    assert!(
+        told.contains("it says:\nemulated:\nsamovar 1.2.3"),
+        "{told}"
+    );
+    let sums = made.shell("sha256sum --check SHA256SUMS");
+    assert!(
+        sums.contains(&format!("samovar-1.2.3-{target}.tar.gz: OK")),
+        "{sums}"
+    );
+    assert_eq!(sums.lines().count(), 5, "{sums}");
+
+    let refused = made.dist_with(&["--target", "riscv64gc-unknown-linux-gnu"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        told.contains("Samovar does not run on riscv64gc-unknown-linux-gnu"),
+        "{told}"
+    );
 }
 
 fn packaged(name: &str) -> String {
