@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A static program at a random place (static PIE) for aarch64 cannot have more than 32 KiB of addresses in its table.
+# A static program at a random place (static PIE) for aarch64 cannot have more than 32 KiB of addresses in its
+# table.
 #
 # Debian's glibc 2.36 and GCC 12 for aarch64. A program is compiled with `-fPIC`, the large model, whose table of
-# global addresses may be of any size, and links; a bigger one does not: `libc.a` itself was compiled with `-fpic`,
-# the small model, and its files come last into the one table of the program, where their short offsets no longer
-# reach. The linker advises "recompile with -fPIC" to those who have done so. A large Rust
-# program with `-C target-feature=+crt-static` meets it. At a fixed place the same sources link, because then they
-# need no table; so do they on x86_64, where no such limit exists.
+# global addresses may be of any size, and links; a bigger one does not: `libc.a` itself was compiled with
+# `-fpic`, the small model, and its files come last into the one table of the program, where their short offsets
+# no longer reach. The linker advises "recompile with -fPIC" to those who have done so. A large Rust program with
+# `-C target-feature=+crt-static` meets it. At a fixed place the same sources link, because then they need no
+# table; so do they on x86_64, where no such limit exists.
 #
 # Seen: 6,000 outside variables, static PIE: "too many GOT entries"; 3,000: links; 6,000 at a fixed place: links.
 set -euo pipefail
