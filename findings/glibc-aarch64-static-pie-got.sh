@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# A static program at a random place (static PIE) for aarch64 cannot have more than 32 KiB of addresses in its
-# table.
+# With Debian's glibc a static PIE for aarch64 cannot have more than 32 KiB of addresses in its table.
 #
 # Debian's glibc 2.36 and GCC 12 for aarch64. A program is compiled with `-fPIC`, the large model, whose table of
 # global addresses may be of any size, and links; a bigger one does not: `libc.a` itself was compiled with
