@@ -83,7 +83,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
         Some(binary) => fs::canonicalize(&binary).map_err(|why| failed(&binary, &why))?,
         None => build(root, &target, emulator.is_some())?,
     };
-    let mut made = Release {
+    let made = Release {
         root,
         out: &out,
         binary: &binary,
@@ -94,8 +94,11 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     };
     let said_version = said(made.program().arg("--version"))?;
     let version = said_version.split(' ').nth(1).ok_or("it has no version")?;
-    made.version = version.to_owned();
-    made.name = format!("samovar-{version}-{target}");
+    let made = Release {
+        name: format!("samovar-{version}-{target}"),
+        version: version.to_owned(),
+        ..made
+    };
     fs::create_dir_all(&out).map_err(|why| failed(&out, &why))?;
     let recipe = "Containerfile".to_owned();
     copy(
@@ -124,7 +127,10 @@ fn releases(out: &Path) -> Result<Vec<String>, String> {
     let mut names: Vec<String> = names
         .filter_map(|file| file.ok()?.file_name().into_string().ok())
         .filter(|name| name.starts_with("samovar"))
-        .filter(|name| name.ends_with(".tar.gz") || name.ends_with(".deb"))
+        .filter(|name| {
+            let kind = Path::new(name).extension();
+            kind.is_some_and(|kind| kind == "gz" || kind == "deb")
+        })
         .collect();
     names.sort();
     Ok(names)
@@ -230,7 +236,7 @@ impl Release<'_> {
 
     /// Runs README's first command in a root that has the unpacked tarball, an empty folder to work in,
     /// the kernel's `/dev` and `/proc`, and nothing else. A program for another kind of machine says its
-    /// version there: many emulators lack system calls without which it does not work.
+    /// version there: QEMU 7.2 lacks `openat2`, without which it does not work.
     fn try_out(&self, tarball: &str) -> Result<(), String> {
         let words = match self.emulator {
             Some(_) => vec!["--version".to_owned()],

@@ -4,13 +4,13 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
 
 use reqwest::Method;
 use samovar_model_server::{ModelServer, When, say};
 use samovar_testkit::{Program, Serving};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::time::Instant;
 
 use crate::setup::with_model;
 
@@ -52,6 +52,10 @@ fn write_own(file: &Path, number: usize, fact: &str) {
 }
 
 /// Deletes a memory a kill, and looks for it so many times after it.
+#[expect(
+    clippy::print_stdout,
+    reason = "it says where it was, if it comes to no end"
+)]
 async fn looked_for(kills: usize, looks: usize) {
     let folder = TempDir::new().unwrap();
     let own = folder.path().join("samovar/MEMORY.md");
@@ -65,7 +69,6 @@ async fn looked_for(kills: usize, looks: usize) {
     let other = second.serve(&[]).await;
     let begun = Instant::now();
     for kill in 0..kills {
-        // Where it was, if it comes to no end.
         println!("kill {kill} after {:.0?}", begun.elapsed());
         let (word, point) = (format!("zebra{kill}"), POINTS[kill % POINTS.len()]);
         let is_own = (kill / POINTS.len()).is_multiple_of(2);

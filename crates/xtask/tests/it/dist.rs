@@ -17,12 +17,12 @@ const PROGRAM: &str = r##"fn main() {
 }"##;
 
 /// Runs a program of this machine, as an emulator runs one of another kind.
-const EMULATOR: &str = r##"fn main() {
+const EMULATOR: &str = r#"fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     println!("emulated:");
     let ended = std::process::Command::new(&words[0]).args(&words[1..]).status();
     assert!(ended.unwrap().success());
-}"##;
+}"#;
 
 /// A folder for one test, with the program.
 struct Made {
@@ -54,12 +54,14 @@ impl Made {
 
     /// Programs of the folder are found before those of the machine.
     fn dist_with(&self, words: &[&str]) -> Output {
-        let path = std::env::var("PATH").expect("programs");
+        let machines = std::env::var_os("PATH").expect("programs");
+        let mut folders = vec![self.folder.clone()];
+        folders.extend(std::env::split_paths(&machines));
         Command::new(env!("CARGO_BIN_EXE_samovar-xtask"))
             .args(["dist", "--binary", "samovar"])
             .args(words)
             .env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"))
-            .env("PATH", format!("{}:{path}", self.folder.display()))
+            .env("PATH", std::env::join_paths(folders).expect("folders"))
             .current_dir(&self.folder)
             .output()
             .expect("the binary under test was just built")
