@@ -109,7 +109,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     let tarball = made.tarball()?;
     made.try_out(&tarball)?;
     made.package()?;
-    let mut files = releases(&out)?;
+    let mut files = releases(&out, &made.version)?;
     files.push(recipe);
     let sums = said(Command::new("sha256sum").args(&files).current_dir(&out))?;
     write(
@@ -121,12 +121,13 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The tarballs and packages of a folder, of all kinds of machines that it was made for.
-fn releases(out: &Path) -> Result<Vec<String>, String> {
+/// The tarballs and packages of a version in a folder, of all kinds of machines.
+fn releases(out: &Path, version: &str) -> Result<Vec<String>, String> {
+    let beginnings = [format!("samovar-{version}-"), format!("samovar_{version}_")];
     let names = fs::read_dir(out).map_err(|why| failed(out, &why))?;
     let mut names: Vec<String> = names
         .filter_map(|file| file.ok()?.file_name().into_string().ok())
-        .filter(|name| name.starts_with("samovar"))
+        .filter(|name| beginnings.iter().any(|it| name.starts_with(it)))
         .filter(|name| {
             let kind = Path::new(name).extension();
             kind.is_some_and(|kind| kind == "gz" || kind == "deb")

@@ -165,6 +165,7 @@ fn a_program_for_another_kind_of_machine_is_tried_with_an_emulator_and_lies_besi
     };
     made.compile(&format!("qemu-{machine}-static"), EMULATOR, STATIC);
     assert!(made.dist("out").status.success());
+    made.shell("echo older > samovar-1.2.2-x86_64-unknown-linux-gnu.tar.gz");
 
     let target = format!("{machine}-unknown-linux-gnu");
     let said = made.dist_with(&["--out", "out", "--target", &target]);
