@@ -170,7 +170,7 @@ words! {
 }
 
 /// The description of a tool.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSpec {
     /// The name that a model calls: `[a-zA-Z0-9_-]{1,64}`, which every provider accepts.
     pub name: String,

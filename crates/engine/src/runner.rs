@@ -191,7 +191,7 @@ impl Runner {
         let frame = Prompt {
             model: self.model.endpoint_name.clone(),
             layers,
-            tools: self.offered(),
+            tools: self.tools(),
             messages: Vec::new(),
             max_tokens,
             temperature: self.turn.limits().temperature,
@@ -208,6 +208,12 @@ impl Runner {
     /// What is shown before the message that began the turn. A child has tools to look at it instead.
     fn aside(&self) -> Option<String> {
         self.told.aside(&self.turn, &self.agent)
+    }
+
+    /// The tools of the present step.
+    fn tools(&self) -> Arc<[Arc<ToolSpec>]> {
+        let hashed = self.hashed.as_ref();
+        hashed.map_or_else(|| self.offered(), |(tools, _)| tools.clone())
     }
 
     fn offered(&self) -> Arc<[Arc<ToolSpec>]> {

@@ -1,8 +1,6 @@
 //! One call of a model over HTTP, as a stream of events.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -135,7 +133,7 @@ impl AnswerStream {
         if let Some(chunk) = self.response.chunk().now_or_never() {
             return Some(chunk);
         }
-        step_aside().await;
+        tokio::task::yield_now().await;
         self.response.chunk().now_or_never()
     }
 
@@ -175,18 +173,6 @@ impl AnswerStream {
     }
 }
 
-/// Lets other tasks of this thread run, and continues without waiting for anything.
-async fn step_aside() {
-    let mut has_stepped = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut has_stepped, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
