@@ -15,7 +15,6 @@ use tokio::sync::oneshot;
 
 use super::{Engine, stopping};
 use crate::copying::{self, WHOLE};
-use crate::parts::refusal;
 use crate::projector::Claim;
 use crate::session::Letter;
 
@@ -223,7 +222,8 @@ impl Engine {
             if !seen.insert(id) {
                 continue;
             }
-            let known = self.parts.history.message(id).await.map_err(refusal)?;
+            let known = self.parts.history.message(id).await;
+            let known = known.map_err(|broken| self.refused(broken))?;
             let claims = self.parts.projector.claims();
             if known.is_some() || claims.take(id, into) != Claim::Taken {
                 taken.insert(id.clone());

@@ -12,11 +12,11 @@ use samovar_core::{
 };
 use samovar_locale as locale;
 
-use super::Engine;
+use super::{Engine, stopping};
 use crate::budget;
 use crate::counts::Numbers;
 use crate::memory::Admission;
-use crate::parts::{damaged, no_such_message, unknown};
+use crate::parts::{damaged, no_such_message, refusal, unknown};
 use crate::projection;
 use crate::projector::{Lag, read_all, read_open};
 use crate::relations;
@@ -353,18 +353,26 @@ impl Engine {
             .map_err(|broken| self.broke_in(id, &broken))
     }
 
+    /// What is said when the stores are closed already.
+    fn closed(&self) -> Option<Error> {
+        self.parts.stop.is_cancelled().then(stopping)
+    }
+
     /// Why a session was not read: its store is closed already, or broken, or this of it is damaged.
     pub(crate) fn broke_in(&self, id: &SessionId, broken: &Broken) -> Error {
-        if self.parts.stop.is_cancelled() {
-            return Error::new(Code::Unavailable, locale::server::stopping());
-        }
-        self.parts.unreadable(id, broken)
+        let closed = self.closed();
+        closed.unwrap_or_else(|| self.parts.unreadable(id, broken))
+    }
+
+    /// Why something is not accepted: the stores are closed already, or one of them is broken.
+    pub(crate) fn refused(&self, broken: Broken) -> Error {
+        self.closed().unwrap_or_else(|| refusal(broken))
     }
 
     /// Why a store was not read: it is closed already, or it is broken.
     pub(crate) fn broke(&self, broken: &Broken) -> Error {
-        if self.parts.stop.is_cancelled() {
-            return Error::new(Code::Unavailable, locale::server::stopping());
+        if let Some(closed) = self.closed() {
+            return closed;
         }
         tracing::error!(%broken, "a store cannot be read");
         if let Broken::Damaged(why) = broken {

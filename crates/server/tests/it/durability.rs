@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use samovar_core::{Effect, Outcome, ToolReply};
+use samovar_core::{Code, Effect, Outcome, Sender, SessionId, ToolReply};
 use samovar_engine::Recovery;
 use samovar_model_server::{Gate, Rule, When, call, say};
 use samovar_testkit::{App, AppBuilder, TestTool};
@@ -193,6 +193,22 @@ async fn a_server_that_stops_begins_no_turn_and_the_next_one_does() {
     drop((second, engine));
     let app = app.restart().await;
     app.model.seen(2).await;
+}
+
+// proves AS-29, DU-11
+#[tokio::test]
+async fn an_import_that_finds_the_stores_closed_is_to_be_sent_again() {
+    let app = App::start([say("hi")]).await;
+    let session = app.session().await;
+    app.say(&session, "hello").await.rest().await;
+    let engine = app.server().home().engine().clone();
+    let id = SessionId::new(&session).unwrap();
+    let copy = engine.export(&id).await.unwrap();
+    engine.shutdown(std::time::Duration::ZERO).await;
+
+    let refused = engine.import(Sender::Embedder, copy).await;
+
+    assert_eq!(refused.unwrap_err().code, Code::Unavailable);
 }
 
 #[tokio::test]
