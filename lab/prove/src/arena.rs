@@ -50,9 +50,6 @@ const LAST_BREATH: Duration = Duration::from_secs(5);
 /// How long a server may take to remove what is finished, and to stop.
 const SWEEPING: Duration = Duration::from_secs(20);
 
-/// How long what is killed with its server may take to be gone: the kernel has to come to it.
-const DYING: Duration = Duration::from_millis(200);
-
 /// A data directory, its server's lives, and the clients.
 pub(crate) struct Arena {
     plan: Arc<Plan>,
@@ -383,9 +380,8 @@ impl Arena {
     }
 
     async fn look_for_orphans(&self) {
-        self.wait_for_the_dying(DYING).await;
-        for process in orphans::of(&self.folders.root) {
-            self.stage.note(Incident::Orphan(process));
+        for process in orphans::after_a_kill(&self.folders.root).await {
+            self.stage.note(Incident::Orphan(process.name));
         }
     }
 }
