@@ -195,3 +195,60 @@ pub(crate) fn lost(why: FollowError, at: Option<FrameId>) -> Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    /// A reader whose pulls bring what is listed.
+    struct Pulls(Vec<Vec<&'static str>>);
+
+    impl Source for Pulls {
+        type Item = &'static str;
+
+        async fn next(&mut self) -> Result<Vec<&'static str>, Unread> {
+            Ok(self.0.remove(0))
+        }
+    }
+
+    /// Each item on a line, until the last one.
+    struct Lines {
+        is_over: bool,
+    }
+
+    impl Spelling for Lines {
+        type Item = &'static str;
+
+        fn take(&mut self, item: &&'static str, out: &mut Vec<u8>) {
+            out.extend_from_slice(item.as_bytes());
+            out.push(b'\n');
+            self.is_over = *item == "end";
+        }
+
+        fn abort(&mut self, _: &Error, _: &mut Vec<u8>) {
+            self.is_over = true;
+        }
+
+        fn is_over(&self) -> bool {
+            self.is_over
+        }
+    }
+
+    // proves PF-2
+    #[tokio::test]
+    async fn what_one_pull_brings_is_sent_with_one_write() {
+        let pulls = vec![vec!["a"], vec!["b", "c", "d"], vec!["e", "end"]];
+        let liveliness = Liveliness {
+            ping_every: Duration::from_hours(1),
+            stalled: Stalled::default(),
+        };
+        let mut body = response(Lines { is_over: false }, Pulls(pulls), liveliness).into_body();
+        let mut sent = Vec::new();
+        while let Some(frame) = body.frame().await {
+            sent.push(frame.unwrap().into_data().unwrap());
+        }
+        assert_eq!(sent, ["a\n", "b\nc\nd\n", "e\nend\n"]);
+    }
+}

@@ -312,6 +312,30 @@ async fn the_log_says_once_what_a_model_is_told_and_which_layers_have_changed_si
     assert_eq!(refused.code, Code::UnknownTurn);
 }
 
+// proves PF-2
+#[tokio::test]
+async fn a_step_looks_once_at_which_tools_its_model_is_offered() {
+    let world = world(|_, said, results| match said {
+        "five" if results < 5 => call("look", json!({})),
+        _ => say("fine"),
+    });
+    let look = TestTool::new("look", |_, _| async {
+        ToolReply::Closed(Outcome::done("here"))
+    });
+    let rig = Rig::delegating(world, [look], [agent("helper", &[], &[])], settings()).await;
+    let turn = async |text: &str| {
+        let before = rig.looks();
+        assert_eq!(rig.turn(text).await, well());
+        rig.looks() - before
+    };
+    let (one, six) = (turn("one").await, turn("five").await);
+    let before = rig.looks();
+    rig.engine.told(&session(), None).await.unwrap().unwrap();
+    let once = rig.looks() - before;
+    assert!(once > 0);
+    assert_eq!(six - one, 5 * once);
+}
+
 // proves MD-25
 #[tokio::test]
 async fn a_call_knows_which_skills_its_agent_was_told_of() {

@@ -1,5 +1,6 @@
 //! An engine on stores in memory, which a test can make fail and which outlive it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,7 +26,10 @@ pub(crate) struct Rig {
 }
 
 /// Definitions that are all valid and switched on.
-struct TestAgents(Mutex<Vec<Agent>>);
+struct TestAgents {
+    defined: Mutex<Vec<Agent>>,
+    looks: AtomicUsize,
+}
 
 impl Agents for TestAgents {
     fn find(&self, name: &str) -> Option<AgentEntry> {
@@ -41,7 +45,8 @@ impl Agents for TestAgents {
             invalid: None,
             missing: Vec::new(),
         };
-        self.0.lock().unwrap().iter().map(entry).collect()
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.defined.lock().unwrap().iter().map(entry).collect()
     }
 }
 
@@ -112,15 +117,24 @@ impl Rig {
         settings: Settings,
     ) -> Self {
         let tools: Vec<_> = tools.into_iter().map(TestTool::build).collect();
-        let agents = TestAgents(Mutex::new(agents.into_iter().collect()));
+        let agents = TestAgents {
+            defined: Mutex::new(agents.into_iter().collect()),
+            looks: AtomicUsize::new(0),
+        };
         Self::start(disk(), world, tools, Some(Arc::new(agents)), settings).await
     }
 
     /// Replaces the definitions of agents, from here on.
     pub(crate) fn define(&self, agents: impl IntoIterator<Item = Agent>) {
         if let Some(known) = &self.agents {
-            *known.0.lock().unwrap() = agents.into_iter().collect();
+            *known.defined.lock().unwrap() = agents.into_iter().collect();
         }
+    }
+
+    /// How often the definitions were looked at.
+    pub(crate) fn looks(&self) -> usize {
+        let known = self.agents.as_ref();
+        known.map_or(0, |known| known.looks.load(Ordering::Relaxed))
     }
 
     /// One on stores that have something already.

@@ -305,7 +305,7 @@ fn what_is_kept_of_one_workspace_is_not_found_from_another() {
     );
 }
 
-// proves MD-27
+// proves MD-27, PF-2
 #[test]
 fn the_folders_file_is_read_again_only_after_it_has_changed() {
     let yard = Yard::new(&[Step::File("ws/AGENTS.md")]);

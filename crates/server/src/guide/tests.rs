@@ -215,7 +215,7 @@ fn an_agent_has_its_own_files_and_only_one_that_talks_to_the_person_has_theirs()
     }
 }
 
-// proves MD-6
+// proves MD-6, PF-2
 #[test]
 fn a_file_is_read_again_only_after_it_has_changed() {
     let desk = Desk::new();

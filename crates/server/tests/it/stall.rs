@@ -1,7 +1,11 @@
 //! Readers that take nothing, or too little: what they cost, and what becomes of them.
 
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use rustix::net::{getpeername, getsockname, sockopt};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use samovar_model_server::{Gate, Script, say};
 use samovar_testkit::{App, AppBuilder};
 use serde_json::json;
@@ -180,4 +184,39 @@ async fn a_reader_that_was_told_where_to_go_on_does_so_over_the_same_connection(
     let rest = answer(&mut reader).await;
     assert!(rest.contains("200 OK") && rest.contains("[DONE]"), "{rest}");
     assert!(!rest.contains("reader_stalled"), "{rest}");
+}
+
+/// Every connection of this process, with both its ends.
+fn connections() -> Vec<(OwnedFd, SocketAddr, SocketAddr)> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    let listed = std::fs::read_dir("/proc/self/fd").unwrap();
+    let numbers = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let copies = numbers.filter_map(|it| pidfd_getfd(&own, it, PidfdGetfdFlags::empty()).ok());
+    let connected = copies.filter_map(|socket| {
+        let ends = (getsockname(&socket).ok()?, getpeername(&socket).ok()?);
+        Some((socket, ends.0.try_into().ok()?, ends.1?.try_into().ok()?))
+    });
+    connected.collect()
+}
+
+// proves PF-2
+#[tokio::test]
+async fn no_connection_of_a_turn_waits_until_it_has_more_to_send() {
+    let gate = Gate::new("more");
+    let (app, session) = start(Duration::from_mins(1), &gate).await;
+    let reader = begin(&app, &session).await;
+
+    let connections = connections();
+    let is_ours = |(_, from, to): &&(_, SocketAddr, SocketAddr)| {
+        *from == app.address() || *to == app.model.address()
+    };
+    let ours: Vec<_> = connections.iter().filter(is_ours).collect();
+    for (socket, from, to) in &ours {
+        let is_immediate = sockopt::tcp_nodelay(socket).unwrap();
+        assert!(is_immediate, "from {from} to {to}");
+    }
+    let from = |address| ours.iter().any(|(_, from, _)| *from == address);
+    let to = |address| ours.iter().any(|(_, _, to)| *to == address);
+    assert!(from(app.address()) && to(app.model.address()), "{ours:?}");
+    drop((reader, gate));
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::{Data, delta, fact, finished, seqs, turn_finished};
 
-// proves DU-3
+// proves DU-3, PF-2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_commit_at_once_share_an_fsync() {
     let data = Data::new();

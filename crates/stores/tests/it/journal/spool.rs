@@ -19,7 +19,7 @@ fn writes_of_this_thread() -> u64 {
     line.unwrap().parse().unwrap()
 }
 
-// proves DU-3
+// proves DU-3, PF-2
 #[tokio::test]
 async fn what_one_read_brings_is_kept_with_one_write_on_the_callers_thread() {
     let data = Data::new();
