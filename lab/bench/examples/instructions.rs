@@ -53,6 +53,9 @@ const TURNS: u64 = 20;
 /// By how much a count may differ from the committed one.
 const TOLERANCE: f64 = 0.05;
 
+/// How often a path is counted that differs: on a busy machine a sync is shared by other commits.
+const TRIES: usize = 3;
+
 /// The committed counts: a path, a build, its instructions.
 const KEPT: &str = "lab/bench/instructions.txt";
 
@@ -91,19 +94,21 @@ fn compare(writes: bool) -> Result<()> {
     let mut kept = read(&fs::read_to_string(&file).unwrap_or_default())?;
     let mut differing = Vec::new();
     for (path, few, many) in PATHS {
-        let more = count(path, many)?.saturating_sub(count(path, few)?);
-        let times = many - few;
-        let counted = more
-            / if path == "round" {
-                times * TURNS
-            } else {
-                times
-            };
-        let before = kept.insert(format!("{path} {BUILD}"), counted);
-        println!("{path} {BUILD} {counted}, kept: {before:?}");
-        if before.is_some_and(|before| differs(before, counted)) {
+        let name = format!("{path} {BUILD}");
+        let before = kept.get(&name).copied();
+        let is_other = |counted| before.is_some_and(|before| differs(before, counted));
+        let mut counted = one_more(path, few, many)?;
+        for _ in 1..TRIES {
+            if writes || !is_other(counted) {
+                break;
+            }
+            counted = one_more(path, few, many)?;
+        }
+        println!("{name} {counted}, kept: {before:?}");
+        if is_other(counted) {
             differing.push(path);
         }
+        kept.insert(name, counted);
     }
     if writes {
         let lines = kept.iter().map(|(name, count)| format!("{name} {count}\n"));
@@ -116,6 +121,18 @@ fn compare(writes: bool) -> Result<()> {
         differing.join(", ")
     );
     Ok(())
+}
+
+/// What one more run of a path takes.
+fn one_more(path: &str, few: u64, many: u64) -> Result<u64> {
+    let more = count(path, many)?.saturating_sub(count(path, few)?);
+    let times = many - few;
+    Ok(more
+        / if path == "round" {
+            times * TURNS
+        } else {
+            times
+        })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "they are millions")]
