@@ -50,12 +50,11 @@ impl Sources {
             },
             Err(error) => State::Wrong(error),
         };
-        let keys = self.keys();
         let user = read_user(&folders).and_then(|content| match content {
             None => Ok(State::Absent),
             Some(content) => {
                 let whose = Owner::User(content.path.clone());
-                read_file(&keys, &whose, &content).map(|_| State::Used)
+                read_file(&self.keys, &whose, &content).map(|_| State::Used)
             }
         });
         [

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use samovar_locale as locale;
 use serde_json::{Map, Value};
@@ -13,7 +14,7 @@ use crate::error::{ConfigError, Problem};
 use crate::explain::Explained;
 use crate::file::{self, Content};
 use crate::folders::Folders;
-use crate::keys::{Key, Keys, ProviderNames};
+use crate::keys::{Key, Keys};
 use crate::kind::Kind;
 use crate::layer::{Layer, LayerValue};
 use crate::origin::{Origin, Owner};
@@ -33,8 +34,8 @@ pub struct Sources {
     pub environment: Vec<(OsString, OsString)>,
     /// The current folder, as an absolute path.
     pub here: PathBuf,
-    /// The providers that can be set up.
-    pub providers: Vec<ProviderNames>,
+    /// The keys that there are.
+    pub keys: Arc<Keys>,
 }
 
 /// The configuration, and where each value comes from.
@@ -44,7 +45,7 @@ pub struct Resolved {
     pub settings: Settings,
     /// Where this user's own files are.
     pub folders: Folders,
-    keys: Keys,
+    keys: Arc<Keys>,
     /// What the sources say of each key, what counts most first.
     pub(crate) given: BTreeMap<String, Vec<LayerValue>>,
 }
@@ -53,11 +54,6 @@ impl Sources {
     /// Where this user's own files are.
     pub fn folders(&self) -> Folders {
         Folders::of(&self.environment)
-    }
-
-    /// The keys that there are.
-    pub fn keys(&self) -> Keys {
-        Keys::new(&self.providers)
     }
 
     /// Reads everything, and says what holds.
@@ -81,7 +77,7 @@ impl Sources {
         &self,
         read_here: impl FnOnce(&Folders) -> Result<Option<Content>, ConfigError>,
     ) -> Result<Resolved, ConfigError> {
-        let (keys, folders) = (self.keys(), self.folders());
+        let (keys, folders) = (self.keys.clone(), self.folders());
         let mut layers = vec![
             environment::of_flags(&keys, &self.flags)?,
             environment::of_variables(&keys, &self.environment)?,

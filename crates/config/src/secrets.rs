@@ -12,12 +12,11 @@ use crate::settings::Secret;
 impl Sources {
     /// The variables whose values are keys, or URLs with a password.
     pub fn secret_variables(&self) -> Vec<(OsString, OsString)> {
-        let keys = self.keys();
         let is_secret = |name: &str, value: &str| {
             if proxies::NAMES.iter().flatten().any(|known| *known == name) {
                 return password_of(value).is_some();
             }
-            let mut named = keys.iter();
+            let mut named = self.keys.iter();
             let key = named.find(|key| key.variables.iter().any(|variable| variable == name));
             key.is_some_and(|key| secret_of(key, value).is_some())
         };

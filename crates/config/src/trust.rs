@@ -66,12 +66,12 @@ impl Sources {
     /// # Errors
     /// [`ConfigError`] when it, or the list of what is trusted, cannot be read.
     pub fn candidate(&self) -> Result<Option<Candidate>, ConfigError> {
-        let (keys, folders) = (self.keys(), self.folders());
+        let (keys, folders) = (&self.keys, self.folders());
         let Some(content) = self.read_here(&folders)? else {
             return Ok(None);
         };
-        let layer = read_file(&keys, &Owner::Here(content.path.clone()), &content)?;
-        let widening: Vec<_> = widening(&keys, &layer)
+        let layer = read_file(keys, &Owner::Here(content.path.clone()), &content)?;
+        let widening: Vec<_> = widening(keys, &layer)
             .map(|given| Widening {
                 key: given.key.clone(),
                 value: keys

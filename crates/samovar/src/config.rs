@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use samovar_config::{
-    ConfigError, FILE_NAME, Flag, FolderTrust, Folders, Origin, ProviderNames, Resolved, Sources,
+    ConfigError, FILE_NAME, Flag, FolderTrust, Folders, Keys, Origin, ProviderNames, Resolved,
+    Sources,
 };
 use samovar_core::Approval;
 use samovar_locale as text;
@@ -228,9 +229,13 @@ pub(crate) fn sources(places: &DirArgs, who: &ModelArgs) -> Result<Sources, Fail
             .collect(),
         environment: handed::environment(),
         here,
-        providers: providers(),
+        keys: KEYS.clone(),
     })
 }
+
+/// The keys that there are: reading them off the types takes longer than all else that a command does
+/// before it begins.
+static KEYS: LazyLock<Arc<Keys>> = LazyLock::new(|| Arc::new(Keys::new(&providers())));
 
 /// The rows of the table of providers, as far as they can be set up.
 pub(crate) fn providers() -> Vec<ProviderNames> {

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use samovar_config::{ConfigError, Flag, ProviderNames, Resolved, Sources};
+use samovar_config::{ConfigError, Flag, Keys, ProviderNames, Resolved, Sources};
 use tempfile::TempDir;
 
 pub(crate) struct Desk {
@@ -24,7 +25,7 @@ impl Desk {
         fs::create_dir(&here).unwrap();
         let sources = Sources {
             here,
-            providers: providers(),
+            keys: Arc::new(Keys::new(&providers())),
             ..Sources::default()
         };
         let desk = Self {

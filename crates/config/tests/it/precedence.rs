@@ -167,7 +167,7 @@ fn an_empty_variable_counts_as_none() {
     let mut desk = Desk::new().user_says("[defaults]\nmodel = \"of-user\"\n");
     let names: Vec<_> = desk
         .sources
-        .keys()
+        .keys
         .iter()
         .flat_map(|key| key.variables.clone())
         .collect();

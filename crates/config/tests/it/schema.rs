@@ -27,7 +27,7 @@ fn leaves(schema: &Value, above: &str) -> Vec<(String, Value)> {
 // proves FC-3
 #[test]
 fn every_key_of_the_types_can_be_set_and_says_whether_it_opens_anything() {
-    let keys = Desk::new().sources.keys();
+    let keys = Desk::new().sources.keys;
     for (name, leaf) in leaves(&schema(), "") {
         let key = keys
             .get(&name)
@@ -43,7 +43,7 @@ fn every_key_of_the_types_can_be_set_and_says_whether_it_opens_anything() {
 
 #[test]
 fn a_key_that_holds_a_secret_or_an_address_opens_something() {
-    for key in Desk::new().sources.keys().iter() {
+    for key in Desk::new().sources.keys.iter() {
         let is_delicate =
             key.is_secret || matches!(key.kind, Kind::Folder | Kind::File | Kind::Address);
         assert!(key.widens || !is_delicate, "{}", key.name);
@@ -133,7 +133,7 @@ fn tries(key: &Key) -> Vec<Value> {
 #[test]
 fn the_schema_takes_what_we_take_and_refuses_what_we_refuse() {
     let judges = Judges::new();
-    for key in judges.desk.sources.keys().iter() {
+    for key in judges.desk.sources.keys.iter() {
         for value in tries(key) {
             let (by_schema, by_us) = judges.verdicts(&key.name, &value);
             assert_eq!(by_schema, by_us, "{} = {value:.50}", key.name);
@@ -147,7 +147,7 @@ fn the_schema_takes_what_we_take_and_refuses_what_we_refuse() {
 #[test]
 fn the_defaults_of_the_schema_are_those_of_the_types() {
     let mut defaults = json!({});
-    for key in Desk::new().sources.keys().iter() {
+    for key in Desk::new().sources.keys.iter() {
         let Some(default) = &key.default else {
             continue;
         };

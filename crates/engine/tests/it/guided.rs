@@ -331,9 +331,9 @@ async fn a_step_looks_once_at_which_tools_its_model_is_offered() {
     let (one, six) = (turn("one").await, turn("five").await);
     let before = rig.looks();
     rig.engine.told(&session(), None).await.unwrap().unwrap();
-    let once = rig.looks() - before;
-    assert!(once > 0);
-    assert_eq!(six - one, 5 * once);
+    let each = rig.looks() - before;
+    assert!(each > 0);
+    assert_eq!(six - one, 5 * each);
 }
 
 // proves MD-25

@@ -16,6 +16,7 @@ fn of(variables: &[(&str, &str)], file: &str) -> Result<ProxyConfig, ConfigError
             .chain(variables)
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
+        keys: crate::config::KEYS.clone(),
         ..Sources::default()
     };
     set_up(&sources.resolve().unwrap(), &sources)

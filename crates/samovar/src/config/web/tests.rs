@@ -17,6 +17,7 @@ fn of(variables: &[(&str, &str)]) -> Result<Option<WebSearch>, ConfigError> {
         environment: set
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
+        keys: crate::config::KEYS.clone(),
         ..Sources::default()
     };
     search(&sources.resolve().unwrap())
