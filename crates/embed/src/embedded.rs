@@ -14,6 +14,9 @@ pub(crate) static FILE: Option<&[u8]> = Some(include_bytes!("../model/me5-small-
 pub(crate) static FILE: Option<&[u8]> = None;
 const MEANS: &str = include_str!("../model/means.json");
 
+/// Whether this binary has the model.
+pub const IS_EMBEDDED: bool = FILE.is_some();
+
 /// Builds the model up; `None` in a binary without it (feature `embedded-model`).
 ///
 /// # Errors

@@ -20,7 +20,7 @@ mod tokens;
 mod vector;
 
 pub use centre::{Means, Side};
-pub use embedded::{NAME, embedded, means};
+pub use embedded::{IS_EMBEDDED, NAME, embedded, means};
 pub use file::{Fault, MAX_TOKENS};
 pub use model::Model;
 pub use vector::{DIMENSIONS, Vector};
