@@ -15,6 +15,12 @@ const OUT: &str = "--out";
 /// The kind of machine to make it for.
 const TARGET: &str = "--target";
 
+/// The profile of what is packed.
+const PROFILE: &str = "dist";
+
+/// Bytes of a program for `x86_64` with the model for recall, at most (spec 10).
+const MAX_BYTES: u64 = 62_000_000;
+
 /// Where the emulator of another kind of machine is in the root in which the tarball is tried.
 const EMULATOR: &str = "/emulator";
 
@@ -83,6 +89,7 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
         Some(binary) => fs::canonicalize(&binary).map_err(|why| failed(&binary, &why))?,
         None => build(root, &target, emulator.is_some())?,
     };
+    check_size(&binary, &target)?;
     let made = Release {
         root,
         out: &out,
@@ -121,6 +128,18 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+/// One for another kind of machine may be larger.
+fn check_size(binary: &Path, target: &str) -> Result<(), String> {
+    let about = fs::metadata(binary).map_err(|why| failed(binary, &why))?;
+    let bytes = about.len();
+    if machine(target) == "x86_64" && bytes > MAX_BYTES {
+        return Err(format!(
+            "the program has {bytes} bytes; what is packed may have {MAX_BYTES}"
+        ));
+    }
+    Ok(())
+}
+
 /// The tarballs and packages of a version in a folder, of all kinds of machines.
 fn releases(out: &Path, version: &str) -> Result<Vec<String>, String> {
     let beginnings = [format!("samovar-{version}-"), format!("samovar_{version}_")];
@@ -154,7 +173,8 @@ fn build(root: &Path, target: &str, is_foreign: bool) -> Result<PathBuf, String>
     cargo
         .args([
             "build",
-            "--release",
+            "--profile",
+            PROFILE,
             "--locked",
             "--package",
             "samovar",
@@ -192,7 +212,7 @@ fn build(root: &Path, target: &str, is_foreign: bool) -> Result<PathBuf, String>
     }
     let built =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(built.join(target).join("release/samovar"))
+    Ok(built.join(target).join(PROFILE).join("samovar"))
 }
 
 struct Release<'a> {

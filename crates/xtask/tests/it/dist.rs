@@ -156,6 +156,21 @@ fn a_program_that_needs_a_library_of_the_machine_is_not_packed() {
 
 // proves FC-11
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_that_is_too_large_is_not_packed() {
+    let made = Made::new("large", STATIC);
+    for (size, is_packed) in [(62_000_000, true), (62_000_001, false)] {
+        made.shell(&format!("truncate --size {size} samovar"));
+        let said = made.dist("out");
+        let told = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert_eq!(said.status.success(), is_packed, "{size}: {told}");
+        let is_named = told.contains("62000001 bytes; what is packed may have 62000000");
+        assert_eq!(is_named, !is_packed, "{told}");
+    }
+}
+
+// proves FC-11
+#[test]
 fn a_program_for_another_kind_of_machine_is_tried_with_an_emulator_and_lies_beside_the_first() {
     let made = Made::new("foreign", STATIC);
     let machine = if cfg!(target_arch = "x86_64") {
