@@ -353,7 +353,7 @@ impl Engine {
             .map_err(|broken| self.broke_in(id, &broken))
     }
 
-    /// What is said when the stores are closed already.
+    /// The error of a call that finds the stores closed.
     fn closed(&self) -> Option<Error> {
         self.parts.stop.is_cancelled().then(stopping)
     }
