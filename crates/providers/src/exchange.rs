@@ -133,7 +133,7 @@ impl AnswerStream {
         if let Some(chunk) = self.response.chunk().now_or_never() {
             return Some(chunk);
         }
-        tokio::task::yield_now().await;
+        samovar_wake::pass().await;
         self.response.chunk().now_or_never()
     }
 

@@ -134,6 +134,11 @@ fn start(args: Args, log: EnvFilter) -> Result<Exit, Failure> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::broken(&error))?;
+    match runtime.block_on(async { samovar_wake::serve() }) {
+        Ok(Some(serving)) => drop(runtime.spawn(serving)),
+        Ok(None) => {}
+        Err(error) => tracing::debug!(%error, "each wake may wake a second thread"),
+    }
     let handled = runtime.block_on(async { stop::outlive_file_size_limit() });
     handled?;
     // Behind a pointer, each command is compiled once, not once for each kind of runtime.

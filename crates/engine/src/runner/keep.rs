@@ -35,7 +35,12 @@ impl Runner {
     async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
         let drafts = self.pending[..count].to_vec();
         let session = self.session.clone();
-        let commit = async move { session.keep(drafts).await.map(drop) };
+        let commit = async move {
+            let kept = session.keep(drafts).await.map(drop);
+            // Readers take it first: a second task on this thread would wake a second thread.
+            samovar_wake::pass().await;
+            kept
+        };
         self.commit = Some((count, Box::pin(commit)));
         self.arrive().await
     }

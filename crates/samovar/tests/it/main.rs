@@ -72,4 +72,5 @@ mod tools;
 mod trust;
 mod turns;
 mod undone;
+mod wakes;
 mod wrong;

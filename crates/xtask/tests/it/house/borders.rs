@@ -46,6 +46,7 @@ const TABLE: &[Row] = &[
     row("locale", &[], &[]),
     row("points", &[], &[]),
     row("descriptors", &[], &[]),
+    row("wake", &[], &[]),
     row("config", &["core"], &[]),
     row("agents", &["core"], &[]),
     row("engine", &["core"], &["doubles", "stores"]),
@@ -143,7 +144,7 @@ const TABLE: &[Row] = &[
 
 /// What any crate may use besides: they know nobody. Who speaks to people needs the first, where a
 /// proof may stop the process the second, who opens files or connections the third.
-const FOR_ALL: [&str; 3] = ["locale", "points", "descriptors"];
+const FOR_ALL: [&str; 4] = ["locale", "points", "descriptors", "wake"];
 
 /// Uses between our crates that the table does not allow, and crates that have no row in it.
 pub(super) fn forbidden_uses(metadata: &Value) -> Vec<Violation> {
