@@ -15,7 +15,7 @@ static BELL: OnceLock<Bell> = OnceLock::new();
 
 struct Bell {
     fd: OwnedFd,
-    /// The tasks that are to be woken; `None` once the runtime is gone.
+    /// The tasks that are to be woken; `None` once the runtime is gone, or a write has failed.
     waiting: Mutex<Option<Vec<Waker>>>,
 }
 
@@ -39,7 +39,7 @@ impl Bell {
         // Before the write: the worker takes the lock at once.
         drop(waiting);
         if is_first && rustix::io::write(&self.fd, &1_u64.to_ne_bytes()).is_err() {
-            self.wake(Some(Vec::new()));
+            self.wake(None);
         }
     }
 
