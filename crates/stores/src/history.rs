@@ -120,8 +120,7 @@ impl SqliteHistory {
         write: impl FnOnce(&mut Writer) -> Result<T, Broken> + Send + 'static,
     ) -> Result<T, Broken> {
         let mut writer = self.writer.clone().lock_owned().await;
-        let done = tokio::task::spawn_blocking(move || write(&mut writer));
-        let done = samovar_wake::from_thread(done).await;
+        let done = tokio::task::spawn_blocking(move || write(&mut writer)).await;
         done.unwrap_or_else(|error| Err(Broken::Io(format!("history: {error}"))))
     }
 

@@ -237,10 +237,7 @@ async fn run_blocking<T: FileTool>(
         stop,
         queued: thread.abort_handle(),
     };
-    match samovar_wake::from_thread(thread)
-        .await
-        .map_err(task::JoinError::try_into_panic)
-    {
+    match thread.await.map_err(task::JoinError::try_into_panic) {
         Ok(outcome) => outcome,
         // The engine, which has the log, makes a result of it.
         Err(Ok(panic)) => std::panic::resume_unwind(panic),

@@ -3,9 +3,8 @@
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::task::{Poll, Waker};
 
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::net::unix::pipe::Receiver;
@@ -92,30 +91,8 @@ pub fn serve() -> io::Result<Option<impl Future<Output = ()> + Send>> {
     }))
 }
 
-/// Wakes a task through the descriptor.
-struct Detour(&'static Bell, Waker);
-
-impl Wake for Detour {
-    fn wake(self: Arc<Self>) {
-        self.0.ring(self.1.clone());
-    }
-}
-
-/// The same future, woken through the descriptor. For one that a thread outside the runtime's workers
-/// completes: the journal's, or one for work that blocks.
-pub async fn from_thread<F: Future>(future: F) -> F::Output {
-    let Some(bell) = BELL.get() else {
-        return future.await;
-    };
-    let mut future = pin!(future);
-    poll_fn(|context| {
-        let waker = Waker::from(Arc::new(Detour(bell, context.waker().clone())));
-        future.as_mut().poll(&mut Context::from_waker(&waker))
-    })
-    .await
-}
-
-/// Lets the tasks run that are ready now, as [`tokio::task::yield_now`] does.
+/// Gives way to the tasks that are ready, as [`tokio::task::yield_now`] does, until the runtime polls
+/// its descriptors; with several busy workers that may be sooner than all of them have run.
 pub async fn pass() {
     let Some(bell) = BELL.get() else {
         return tokio::task::yield_now().await;

@@ -35,14 +35,13 @@ impl Runner {
     async fn keep_part(&mut self, count: usize) -> Result<(), Broken> {
         let drafts = self.pending[..count].to_vec();
         let session = self.session.clone();
-        let commit = async move {
-            let kept = session.keep(drafts).await.map(drop);
-            // Readers take it first: a second task on this thread would wake a second thread.
-            samovar_wake::pass().await;
-            kept
-        };
+        let commit = async move { session.keep(drafts).await.map(drop) };
         self.commit = Some((count, Box::pin(commit)));
-        self.arrive().await
+        self.arrive().await?;
+        // Readers take it first: a second task on this thread would wake a second thread. By now the
+        // session knows of the children that it began, so that it can stop them.
+        samovar_wake::pass().await;
+        Ok(())
     }
 
     /// Waits for the commit that is on its way, if one is.

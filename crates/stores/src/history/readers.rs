@@ -87,6 +87,6 @@ impl Shared {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = samovar_wake::from_thread(tokio::task::spawn_blocking(work)).await;
+    let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(Failure::Foreign(error.to_string())))
 }

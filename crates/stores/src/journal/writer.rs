@@ -24,9 +24,7 @@ pub(super) async fn ask(jobs: Jobs, job: impl FnOnce(Waiter) -> Job) -> Result<(
     let gone = || Broken::Io("the journal is closed".to_owned());
     let (waiter, answer) = oneshot::channel();
     jobs.send(job(waiter)).await.map_err(|_| gone())?;
-    samovar_wake::from_thread(answer)
-        .await
-        .map_err(|_| gone())?
+    answer.await.map_err(|_| gone())?
 }
 
 /// Starts the thread. It ends when it is told to close, or when nobody can ask any longer.
