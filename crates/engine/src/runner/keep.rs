@@ -37,11 +37,7 @@ impl Runner {
         let session = self.session.clone();
         let commit = async move { session.keep(drafts).await.map(drop) };
         self.commit = Some((count, Box::pin(commit)));
-        self.arrive().await?;
-        // Readers take it first: a second task on this thread would wake a second thread. By now the
-        // session knows of the children that it began, so that it can stop them.
-        samovar_wake::pass().await;
-        Ok(())
+        self.arrive().await
     }
 
     /// Waits for the commit that is on its way, if one is.
