@@ -81,9 +81,7 @@ export function stopTurn(turnId: string): Promise<boolean> {
 }
 
 /** Takes back a message that waits; its text comes back. */
-export async function takeBack(message: Message): Promise<boolean> {
-  const turnId = message.turnId
-  if (turnId === undefined) return false
+export function takeBack(turnId: string): Promise<boolean> {
   return attempt(() => api.takeBack(state.current ?? "", turnId))
 }
 

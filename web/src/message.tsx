@@ -97,6 +97,8 @@ function Said({ view, message }: { view: View; message: Message }) {
   const pictures = message.parts.filter((part) => part.type === "image" || part.type === "preview")
   const waits = doesWait(view, message)
   const isBusy = currentTurn(view) !== undefined
+  // A server that has not taken it yet cannot give it back.
+  const turnId = message.turnId
   return (
     <div class={`said ${message.isSending ? "is-sending" : ""} ${waits ? "is-waiting" : ""}`}>
       {pictures.map((part) => <Picture part={part as Extract<Part, { type: "image" }>} />)}
@@ -106,7 +108,7 @@ function Said({ view, message }: { view: View; message: Message }) {
       {waits && (
         <p class="said-state">
           {message.entry === "steers" ? t("message_steers") : t("message_queued")}
-          {mayUse() && <button type="button" class="link" onClick={() => void takeBack(message)}>{t("message_take_back")}</button>}
+          {mayUse() && turnId !== undefined && <button type="button" class="link" onClick={() => void takeBack(turnId)}>{t("message_take_back")}</button>}
         </p>
       )}
       {!isEditing && !waits && !message.isSending && message.agent.depth === 0 && (

@@ -29,13 +29,17 @@ export async function until(what, holds, ms = PATIENCE) {
   }
 }
 
-function freePort() {
-  return new Promise((found) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address()
-      server.close(() => found(port))
+/** A port that the system gives to none that asks for any: it is still free after the server is killed. */
+async function freePort() {
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 20_000)
+    const server = createServer()
+    const isFree = await new Promise((found) => {
+      server.once("error", () => found(false)).listen(port, "127.0.0.1", () => found(true))
     })
-  })
+    await new Promise((over) => (isFree ? server.close(over) : over()))
+    if (isFree) return port
+  }
 }
 
 /** A server with a folder, a data folder and a home of its own. */

@@ -176,6 +176,8 @@ test("messages queue and steer while an answer is written, and keep their order"
     await page.getByText("Steer", { exact: true }).click()
     await say(page, "but mind that")
     await page.getByText("Joins the running answer").waitFor()
+    // The server has taken both.
+    await until("both can be taken back", async () => (await page.getByRole("button", { name: "Take back" }).count()) === 2)
     await page.getByRole("button", { name: "Take back" }).last().click()
     await until("the steering message was taken back", async () => (await page.locator(".is-waiting").count()) === 1)
     await scripted.models.release()

@@ -46,7 +46,8 @@ use self::copies::Copies;
 /// cannot take it by then, reads show what it has.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Letters that wait in a session's mailbox, at most; more are refused with 429.
+/// Letters that wait in a session's mailbox, at most. More commands are refused with 429; more readers
+/// wait, because a page's `EventSource` never comes back after a refusal.
 const MAX_LETTERS: usize = 64;
 
 /// How long all sessions are left alone after they were asked to leave memory.
@@ -330,7 +331,22 @@ impl Bus {
     /// The log of a session, if there is such a session.
     async fn log(self: &Arc<Self>, session: &SessionId) -> Result<Option<Log>, Error> {
         let (reply, log) = oneshot::channel();
-        self.send(session, Letter::Follow(reply))?;
+        let letter = Letter::Follow(reply);
+        loop {
+            if self.parts.stop.is_cancelled() {
+                return Err(stopping());
+            }
+            let mail = self.mailbox(&mut self.lock(), session);
+            let Ok(place) = mail.reserve().await else {
+                continue;
+            };
+            let _sessions = self.lock();
+            // A session that left memory meanwhile takes nothing any more.
+            if !mail.is_closed() {
+                place.send(letter);
+                break;
+            }
+        }
         log.await.map_err(|_| stopping())?
     }
 

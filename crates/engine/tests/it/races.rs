@@ -478,3 +478,19 @@ async fn a_session_is_deleted_however_much_its_turn_has_to_read_first() {
         assert_eq!(settled.unwrap_err().code, Code::UnknownCall);
     }
 }
+
+/// More at once than a mailbox has places for.
+// proves AS-9
+#[tokio::test]
+async fn hundreds_of_readers_who_come_at_once_are_all_let_in() {
+    let rig = Rig::with(World::answering([say("well")]), [], settings()).await;
+    let turn = rig.post("go").await;
+    rig.over(&turn).await;
+    let (engine, session) = (rig.engine.clone(), session());
+    let coming = (0..500).map(|_| engine.follow(&session, Seq(0)));
+    let readers: Result<Vec<_>, _> = join_all(coming).await.into_iter().collect();
+    assert_eq!(
+        readers.map(|all| all.len()).map_err(|error| error.code),
+        Ok(500)
+    );
+}
