@@ -54,7 +54,7 @@ const PASSES_BY = [0, 429, 502, 503, 504]
 export function followChat(): () => void {
   const closing = new AbortController()
   void follow(closing.signal)
-  return () => closing.abort()
+  return () => (closing.abort(), endWait(chat.isRead))
 }
 
 async function follow(closing: AbortSignal) {
@@ -86,8 +86,17 @@ async function follow(closing: AbortSignal) {
   }
 }
 
+let endWait = (_isRead: boolean) => {}
+let firstRead: Promise<boolean> | undefined
+
+/** Waits until something was read, because a post names the run of the server; false if the window is left first. */
+export function wasRead(): Promise<boolean> {
+  return firstRead ?? Promise.resolve(true)
+}
+
 /** Forgets what was read: the window was opened, or the chat has begun again. */
 export function begin(isRestarted = false) {
+  firstRead ??= new Promise((told) => { endWait = (isRead) => (firstRead = undefined, told(isRead)) })
   Object.assign(chat, nothing(), { isRestarted })
   changed()
 }
@@ -106,6 +115,7 @@ async function poll(closing: AbortSignal) {
   take(await said.json() as ChatMessage[], said.headers)
   chat.isRead = true
   await showQuestion(state, closing)
+  endWait(true)
   changed()
 }
 

@@ -3,7 +3,7 @@
 
 import { useEffect, useRef } from "preact/hooks"
 import { Box } from "./box.tsx"
-import { begin, chat, followChat, hasEarlier, loadEarlier, post } from "./chat.ts"
+import { begin, chat, followChat, hasEarlier, loadEarlier, post, wasRead } from "./chat.ts"
 import type { ChatMessage } from "./chat.ts"
 import { draftOf } from "./drafts.ts"
 import { Earlier, Scroll } from "./scroll.tsx"
@@ -53,9 +53,11 @@ function useSay() {
   const about = useRef<{ question: number | undefined } | undefined>(undefined)
   if (draftOf(CHAT_HASH).text === "") about.current = { question: chat.question?.id }
   return async (text: string) => {
-    const isMeant = about.current === undefined || about.current.question === chat.question?.id
+    const { question } = about.current ?? { question: chat.question?.id }
     about.current = undefined
-    return isMeant ? post(text) : t("chat_changed")
+    // A window that was left keeps the text in its box.
+    if (!(await wasRead())) return ""
+    return question === chat.question?.id ? post(text) : t("chat_changed")
   }
 }
 

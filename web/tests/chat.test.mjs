@@ -28,7 +28,8 @@ async function chatOf(server, work, { prepare } = {}) {
 }
 
 const say = (server, text) => server.call("/chat/user_message", { text })
-const texts = (page) => page.locator(".chat-text, .chat-row .text").allInnerTexts()
+// What is not drawn yet has no inner text.
+const texts = (page) => page.locator(".chat-text, .chat-row .text").allTextContents()
 const send = async (page, text) => {
   await page.fill("#composer", text)
   await page.press("#composer", "Enter")
@@ -82,6 +83,40 @@ test("the open question is above the box with who asks and how many wait, and it
     const said = await demo.call("/chat/history")
     const [question, answer] = [said.find(({ text }) => text.startsWith("tea or coffee?")), said.find(({ text }) => text === "green tea, please")]
     assert.deepEqual(answer.meta, { reply_to: question.id })
+  }))
+
+// proves CH-14, CH-4
+test("what is sent before the chat was read is sent then, or stays in the box of a window that was left", () =>
+  chatOf(demo, async (page) => {
+    const [asked, go] = [[], []]
+    await page.route("**/chat/state", async (route) => {
+      await new Promise((release) => go.push(release))
+      await route.continue()
+    })
+    page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`))
+    const to = async (hash) => {
+      await page.evaluate((to) => { location.hash = to }, hash)
+      await page.getByText("This chat is in the server's memory only").waitFor({ state: hash === "#/chat" ? "visible" : "detached" })
+    }
+    for (const text of ["left alone", "soon"]) {
+      await to("#/")
+      await to("#/chat")
+      await until("a read", () => go.length > 0)
+      assert.equal(await page.inputValue("#composer"), text === "soon" ? "left alone" : "")
+      await send(page, text)
+      await wait(200)
+      if (text === "left alone") {
+        await to("#/")
+        go.splice(0).forEach((release) => release())
+        await wait(200)
+      }
+    }
+    assert.ok(!asked.includes("POST /chat/user_message"), asked.join())
+    await page.unroute("**/chat/state")
+    go.forEach((release) => release())
+    await page.locator(".chat-row.is-user").getByText("soon").waitFor()
+    assert.equal(await page.inputValue("#composer"), "")
+    assert.equal(asked.filter((one) => one === "POST /chat/user_message").length, 1)
   }))
 
 // proves CH-14, CH-4

@@ -66,7 +66,7 @@ test("what is hidden in a call is spelled out before anybody allows it", () =>
   windowOf(async (page) => {
     await say(page, 'write "pay \u202elive\u200b" to seven.txt')
     await page.locator(".tool .approval").waitFor()
-    const text = await page.locator(".tool").innerText()
+    const text = await page.locator(".tool").textContent()
     assert.match(text, /\\u\{?202e/i)
     assert.doesNotMatch(text, /[\u202e\u200b]/)
     await page.getByRole("button", { name: "Deny …" }).click()
@@ -96,7 +96,7 @@ test("a question is answered where it is asked", () =>
     await page.getByLabel("Your answer").fill("tea")
     await page.getByLabel("Your answer").press("Enter")
     await answered(page)
-    assert.match(await page.locator(".answer").last().innerText(), /tea/)
+    assert.match(await page.locator(".answer").last().textContent(), /tea/)
   }))
 
 // proves SA-13, FC-6
@@ -116,7 +116,7 @@ test("what is typed while a question waits answers it, and each session keeps it
     await page.press("#composer", "Enter")
     await answered(page)
     assert.equal(await page.locator(".said").count(), 1)
-    assert.match(await page.locator(".answer").last().innerText(), /green tea/)
+    assert.match(await page.locator(".answer").last().textContent(), /green tea/)
     await page.getByRole("button", { name: "New session", exact: true }).click()
     await until("the draft of the new one", async () => (await page.inputValue("#composer")) === "something else")
   }))
