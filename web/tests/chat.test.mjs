@@ -29,7 +29,7 @@ async function chatOf(server, work, { prepare } = {}) {
 
 const say = (server, text) => server.call("/chat/user_message", { text })
 // What is not drawn yet has no inner text.
-const texts = (page) => page.locator(".chat-text, .chat-row .text").allTextContents()
+const texts = (page) => page.locator(".chat-text, .chat-row .text").allTextContents().then((all) => all.map((text) => text.trim()))
 const send = async (page, text) => {
   await page.fill("#composer", text)
   await page.press("#composer", "Enter")
