@@ -88,7 +88,7 @@ fn answers(readings: &[AnswerReading], verdict: &mut WebVerdict) {
             verdict.find(Broken::Repeat, &reading.session, start);
         }
         let best = longest.entry((start, reading.is_split)).or_insert(reading);
-        if reading.frames.len() > best.frames.len() {
+        if lasting(&reading.frames).len() > lasting(&best.frames).len() {
             *best = reading;
         }
     }
@@ -99,7 +99,7 @@ fn answers(readings: &[AnswerReading], verdict: &mut WebVerdict) {
         let Some(whole) = longest.get(&(start.as_str(), reading.is_split)) else {
             continue;
         };
-        let mut pairs = lasting(&reading.frames).iter().zip(&whole.frames);
+        let mut pairs = lasting(&reading.frames).iter().zip(lasting(&whole.frames));
         if let Some((other, frame)) = pairs.find(|(one, other)| one != other) {
             let found = format!("{other} / {frame}");
             verdict.find(Broken::Changed, &reading.session, found);
@@ -248,6 +248,10 @@ mod tests {
         assert_eq!(read(&[whole, &["start", "b"]]), [Broken::Changed]);
         assert_eq!(read(&[&["start", "a", "start", "a"]]), [Broken::Repeat]);
         assert_eq!(read(&[&["a", "start"]]), [Broken::Repeat]);
+        // One paused where the other's server was killed.
+        let (paused, cut): (&[_], &[_]) = (&["start", "a", "finish"], &["start", "a", "b"]);
+        assert_eq!(read(&[paused, cut]), []);
+        assert_eq!(read(&[cut, paused]), []);
     }
 
     // proves DU-14
