@@ -140,8 +140,10 @@ async fn a_question_outlives_its_server_and_is_asked_again_once_under_the_same_c
         app = app.restart().await;
     }
     asked(&app, "which one?", 0).await;
+    let path = format!("/services/agent/sendMessage/stream?sessionId={session}");
+    let mut turn = app.follow(&path).await;
     chat(&app).post_user("this one").await.unwrap();
-    app.model.seen(2).await;
+    turn.rest().await;
     assert_eq!(told(app.model.prompts()[1].body()), ["this one"]);
 
     let app = app.restart().await;
