@@ -64,15 +64,15 @@ pub(crate) fn judge(observed: &Observed) -> WebVerdict {
 }
 
 /// The frames of a connection that its answer has for good: a stream that pauses, or whose server
-/// stops, ends with frames that the answer lacks.
+/// stops, ends with a frame that the answer lacks. The finish of a turn says why it ended.
 fn lasting(frames: &[String]) -> &[String] {
-    let ends = [
-        "{\"type\":\"finish\"",
-        "{\"type\":\"error\"",
-        "{\"type\":\"abort\"",
-    ];
+    let passes = |last: &String| {
+        let is_pause = last.starts_with("{\"type\":\"finish\"") && !last.contains("\"reason\":");
+        let stops = ["{\"type\":\"error\"", "{\"type\":\"abort\""];
+        is_pause || stops.iter().any(|stop| last.starts_with(stop))
+    };
     match frames.split_last() {
-        Some((last, before)) if ends.iter().any(|end| last.starts_with(end)) => before,
+        Some((last, before)) if passes(last) => before,
         _ => frames,
     }
 }
@@ -252,6 +252,11 @@ mod tests {
         let (paused, cut): (&[_], &[_]) = (&["start", "a", "finish"], &["start", "a", "b"]);
         assert_eq!(read(&[paused, cut]), []);
         assert_eq!(read(&[cut, paused]), []);
+        // A turn that has ended has no more.
+        let ended = "finish\",\"reason\":\"stop";
+        let ended: &[_] = &["start", "a", ended];
+        assert_eq!(read(&[ended, cut]), [Broken::Changed]);
+        assert_eq!(read(&[ended, &["start", "a"], ended]), []);
     }
 
     // proves DU-14
