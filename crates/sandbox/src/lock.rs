@@ -1,7 +1,7 @@
 //! One owner for a data directory.
 
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::{self, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use samovar_locale as locale;
 
 use crate::temp::{self, TempFile};
@@ -16,13 +17,17 @@ use crate::temp::{self, TempFile};
 pub(crate) const LOCK_NAME: &str = "lock";
 /// How often a lock that is held is tried again.
 const POLL: Duration = Duration::from_millis(10);
+/// How long the lock of an owner that has ended is waited for.
+const LEFT_OVER: Duration = Duration::from_secs(5);
 /// More than the digits of any process id.
 const PID_BYTES: u64 = 32;
 
 /// The exclusive hold on a data directory, kept until it is dropped or the process ends.
 ///
-/// It is an `flock` on the file `lock`, close-on-exec: no child of this process keeps it alive,
-/// and no stale file keeps anybody out.
+/// It is an `flock` on the file `lock`, close-on-exec: no program that this process starts keeps it, and
+/// no stale file keeps anybody out. A process that was killed while it started one leaves the lock to
+/// that child for as long as the child has not begun its program, so the lock of an owner that has ended
+/// is waited for.
 #[derive(Debug)]
 pub struct DirLock {
     dir: PathBuf,
@@ -66,28 +71,15 @@ pub enum LockError {
 }
 
 impl DirLock {
-    /// Takes `dir`, and makes it with mode 0700 when it is missing; never waits.
+    /// Takes `dir`, and makes it with mode 0700 when it is missing. Blocks for five seconds at most,
+    /// and only when the process that held it has ended.
     ///
     /// # Errors
     /// [`LockError`]: not a directory, not writable (tried, not asked), or held.
     pub fn acquire(dir: &Path) -> Result<DirLock, LockError> {
         let held = open_dir(dir)?;
         let mut file = open_lock_file(&held, dir)?;
-        match fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(LockError::Held {
-                    path: dir.to_owned(),
-                    pid: read_pid(&file),
-                });
-            }
-            Err(source) => {
-                return Err(LockError::Io {
-                    path: dir.to_owned(),
-                    source: source.into(),
-                });
-            }
-        }
+        lock(&mut file, dir)?;
         try_to_write(&held)
             .and_then(|()| write_pid(&mut file))
             .map_err(|source| LockError::NotWritable {
@@ -108,6 +100,45 @@ impl DirLock {
 
     pub(crate) fn held(&self) -> &OwnedFd {
         &self.held
+    }
+}
+
+fn lock(file: &mut File, dir: &Path) -> Result<(), LockError> {
+    let mut polls = LEFT_OVER.as_millis() / POLL.as_millis();
+    loop {
+        let held_by = match fs::flock(&*file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) => read_pid(file),
+            Err(source) => {
+                return Err(LockError::Io {
+                    path: dir.to_owned(),
+                    source: source.into(),
+                });
+            }
+        };
+        if polls == 0 || !held_by.is_some_and(has_ended) {
+            return Err(LockError::Held {
+                path: dir.to_owned(),
+                pid: held_by,
+            });
+        }
+        polls -= 1;
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Whether there is no such process, or only what its parent has not asked about yet.
+fn has_ended(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // The state follows the name, which is in brackets and may hold any of them.
+        Ok(stat) => stat
+            .rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X'])),
+        Err(_) => pid
+            .try_into()
+            .ok()
+            .and_then(Pid::from_raw)
+            .is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH)),
     }
 }
 
@@ -193,11 +224,13 @@ fn try_to_write(dir: &OwnedFd) -> io::Result<()> {
 
 fn write_pid(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
+    file.rewind()?;
     writeln!(file, "{}", std::process::id())
 }
 
-fn read_pid(file: &File) -> Option<u32> {
+fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
+    file.rewind().ok()?;
     file.take(PID_BYTES).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }

@@ -1,11 +1,12 @@
 //! One owner for a data directory.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use samovar_sandbox::{DirLock, LockError};
 use tempfile::TempDir;
 
@@ -82,6 +83,44 @@ fn a_second_owner_is_told_who_holds_the_directory() {
         matches!(DirLock::acquire(lock.dir()), Err(LockError::Held { pid: Some(pid), .. })
         if pid == std::process::id())
     );
+}
+
+// proves DU-18
+#[test]
+fn what_a_killed_owner_was_starting_is_waited_for() {
+    const OWNER: &str = r#"exec 9<>"$1"; flock 9; echo $$ >&9; sleep 1 & echo held; exec cat"#;
+    let _alone = alone();
+    for is_reaped in [true, false] {
+        let top = TempDir::new().unwrap();
+        let file = top.path().join("lock");
+        let mut owner = Command::new("sh")
+            .args(["-c", OWNER, "sh"])
+            .arg(&file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for(&mut owner, "held");
+        let pid = owner.id();
+        assert!(
+            matches!(DirLock::acquire(top.path()), Err(LockError::Held { pid: Some(held_by), .. })
+            if held_by == pid)
+        );
+
+        owner.kill().unwrap();
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&owner)), options).unwrap();
+        if is_reaped {
+            owner.wait().unwrap();
+        }
+        let held = File::open(&file).unwrap().try_lock();
+        assert!(held.is_err(), "its child has it");
+        DirLock::acquire(top.path()).unwrap();
+
+        let written = fs::read_to_string(&file).unwrap();
+        assert_eq!(written, format!("{}\n", std::process::id()));
+        owner.wait().unwrap();
+    }
 }
 
 // proves DU-18
