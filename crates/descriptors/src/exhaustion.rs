@@ -1,6 +1,7 @@
 //! What to do without a free descriptor: try again after a pause, because another user of one will
 //! be done soon.
 
+use std::cell::Cell;
 use std::error::Error;
 use std::io;
 use std::thread;
@@ -43,7 +44,10 @@ pub fn stems_from_exhaustion(error: &(dyn Error + 'static)) -> bool {
 
 /// The pauses between attempts, [`PATIENCE`] in all.
 pub fn pauses() -> impl Iterator<Item = Duration> + Send {
-    let mut left = PATIENCE;
+    pauses_within(PATIENCE)
+}
+
+fn pauses_within(mut left: Duration) -> impl Iterator<Item = Duration> + Send {
     let mut pause = FIRST_PAUSE;
     std::iter::from_fn(move || {
         let next = pause.min(left);
@@ -53,18 +57,37 @@ pub fn pauses() -> impl Iterator<Item = Duration> + Send {
     })
 }
 
-/// Tries an operation of a blocking thread until it finds a free descriptor, or [`PATIENCE`] is
-/// over.
+thread_local! {
+    /// What is left of the patience that the work of this thread shares, if it does.
+    static SHARED: Cell<Option<Duration>> = const { Cell::new(None) };
+}
+
+/// Does work of several operations on a blocking thread: all that it tries again waits no longer than
+/// this in all, where each operation would have [`PATIENCE`] for itself.
+pub fn with_patience<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
+    struct Restored(Option<Duration>);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            SHARED.set(self.0);
+        }
+    }
+    let _restored = Restored(SHARED.replace(Some(patience)));
+    work()
+}
+
+/// Tries an operation of a blocking thread until it finds a free descriptor, or its patience is over:
+/// [`PATIENCE`], or what [`with_patience`] has left.
 ///
 /// # Errors
 /// What the last attempt failed with.
 pub fn retry<T, E: Copy + Into<io::Error>>(
     mut attempt: impl FnMut() -> Result<T, E>,
 ) -> Result<T, E> {
-    for pause in pauses() {
+    for pause in pauses_within(SHARED.get().unwrap_or(PATIENCE)) {
         match attempt() {
             Err(error) if error.into().raw_os_error().is_some_and(is_exhausted) => {
                 thread::sleep(pause);
+                SHARED.set(SHARED.get().map(|left| left.saturating_sub(pause)));
             }
             ended => return ended,
         }
@@ -129,6 +152,26 @@ mod tests {
                 if attempts < 4 { Err(errno) } else { Ok(()) }
             });
             assert_eq!((attempts, ended.is_ok()), (wanted, wanted == 4));
+        }
+    }
+
+    #[test]
+    fn operations_that_share_their_patience_wait_for_it_once() {
+        let count = |attempts: &mut u32| {
+            *attempts += 1;
+            Err::<(), _>(rustix::io::Errno::MFILE)
+        };
+        // The pauses of 5 and 10 ms, and one of the 5 that are left.
+        for (patience, wanted) in [(20, [4, 1]), (0, [1, 1])] {
+            let attempts = with_patience(Duration::from_millis(patience), || {
+                [(), ()].map(|()| {
+                    let mut attempts = 0;
+                    assert!(retry(|| count(&mut attempts)).is_err());
+                    attempts
+                })
+            });
+            assert_eq!(attempts, wanted);
+            assert_eq!(SHARED.get(), None);
         }
     }
 }

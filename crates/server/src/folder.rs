@@ -7,8 +7,11 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use rustix::io::Errno;
 use samovar_config::FolderTrust;
+use samovar_descriptors::{retry, with_patience};
 use samovar_engine::{Folder, FolderFile, args_hash};
 use samovar_locale as locale;
 use samovar_sandbox::cage::repository_folders;
@@ -106,12 +109,20 @@ pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
     Ok(Arc::new(jail))
 }
 
-/// What the workspace tells agents: read when it has changed, never through a link.
+/// What the workspace tells agents: read when it has changed, never through a link. While the process has
+/// no descriptor for a look, what was seen last counts; the first look waits for one.
 pub(crate) fn instructions(jail: Arc<Jail>, trust: FolderTrust) -> Folder {
     let seen = Mutex::new(INSTRUCTIONS.map(Seen::new));
     Folder::new(move || {
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = seen.iter_mut().find_map(|seen| seen.look(&jail))?;
+        let look = || {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut looks = seen.iter_mut().map(|seen| seen.look(&jail));
+            looks.find_map(Result::transpose).transpose()
+        };
+        let file = retry(|| with_patience(Duration::ZERO, look)).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the folder's instructions are not read");
+            None
+        })?;
         let is_foreign = trust.is_foreign_text(&file.name, &file.text);
         Some(FolderFile { is_foreign, ..file })
     })
@@ -122,6 +133,8 @@ struct Seen {
     name: &'static str,
     /// Its state when it was read; `None` if it could not be.
     facts: Option<Facts>,
+    /// Whether what follows comes of a look.
+    is_known: bool,
     /// What it says, if it says something.
     said: Option<FolderFile>,
     #[cfg(test)]
@@ -133,6 +146,7 @@ impl Seen {
         Self {
             name,
             facts: None,
+            is_known: false,
             said: None,
             #[cfg(test)]
             reads: 0,
@@ -140,23 +154,42 @@ impl Seen {
     }
 
     /// What it says now, if it says something.
-    fn look(&mut self, jail: &Jail) -> Option<FolderFile> {
+    ///
+    /// # Errors
+    /// There is no descriptor to look with, and it was never looked at.
+    fn look(&mut self, jail: &Jail) -> Result<Option<FolderFile>, Errno> {
         let facts = jail.place(self.name).and_then(|place| jail.facts(&place));
-        if matches!(facts, Ok(None)) {
-            (self.facts, self.said) = (None, None);
-            return None;
+        if matches!(facts, Err(JailError::NoDescriptor { .. })) {
+            return self.as_known();
         }
-        let facts = facts.ok().flatten();
+        if matches!(facts, Ok(None)) {
+            (self.facts, self.said, self.is_known) = (None, None, true);
+            return Ok(None);
+        }
+        let facts = facts.unwrap_or_default();
         if facts.is_none() || facts != self.facts {
             #[cfg(test)]
             {
                 self.reads += 1;
             }
-            let read = read(jail, self.name);
+            let bytes = bytes(jail, self.name);
+            if matches!(bytes, Err(JailError::NoDescriptor { .. })) {
+                return self.as_known();
+            }
+            let read = as_file(self.name, bytes);
             self.facts = facts.filter(|_| read.is_ok());
             self.said = saying(read);
         }
-        self.said.clone()
+        self.is_known = true;
+        Ok(self.said.clone())
+    }
+
+    fn as_known(&self) -> Result<Option<FolderFile>, Errno> {
+        if self.is_known {
+            Ok(self.said.clone())
+        } else {
+            Err(Errno::MFILE)
+        }
     }
 }
 
@@ -253,12 +286,21 @@ fn says_something(file: &FolderFile) -> bool {
 }
 
 fn read(jail: &Jail, name: &'static str) -> Result<Option<FolderFile>, UnreadInstructions> {
+    as_file(name, bytes(jail, name))
+}
+
+/// The beginning of a file, and its length.
+fn bytes(jail: &Jail, name: &'static str) -> Result<(Vec<u8>, u64), JailError> {
+    let file = jail.open_file(&jail.place(name)?)?;
+    let bytes = file.read_at(0, MAX_INSTRUCTION_BYTES)?;
+    Ok((bytes, file.len()))
+}
+
+fn as_file(
+    name: &'static str,
+    read: Result<(Vec<u8>, u64), JailError>,
+) -> Result<Option<FolderFile>, UnreadInstructions> {
     let unread = |reason| UnreadInstructions { file: name, reason };
-    let read = jail.place(name).and_then(|place| {
-        let file = jail.open_file(&place)?;
-        let bytes = file.read_at(0, MAX_INSTRUCTION_BYTES)?;
-        Ok((bytes, file.len()))
-    });
     let (bytes, length) = match read {
         Ok(read) => read,
         Err(JailError::NotFound { .. }) => return Ok(None),

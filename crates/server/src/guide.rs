@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_config::FolderTrust;
 use samovar_core::situation::Environment;
+use samovar_descriptors::{PATIENCE, with_patience};
 use samovar_engine::{Audience, Guidance, READ_SKILL};
 use samovar_memory::Memories;
 
@@ -70,6 +71,11 @@ impl Guide {
     /// What the files say to an agent now. A definition with a prompt has that instead of SOUL and
     /// AGENTS, except for files of the agent's own set.
     pub(crate) fn tell(&self, audience: &Audience) -> Guidance {
+        // However many files there are, a turn waits for descriptors once.
+        with_patience(PATIENCE, || self.read(audience))
+    }
+
+    fn read(&self, audience: &Audience) -> Guidance {
         let mut guidance = self.tell_skills(audience);
         let mut bootstrap = lock(&self.bootstrap);
         let mut say = |name, has_common: bool| {

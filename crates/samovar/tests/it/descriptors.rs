@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use samovar_descriptors::limit;
-use samovar_model_server::{Gate, Rule, When, call, say};
+use samovar_model_server::{Gate, Rule, When, call, hang_up, say};
 use samovar_testkit::{EventStream, Serving, Signal};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
@@ -28,6 +28,8 @@ const WHILE: Duration = Duration::from_millis(300);
 const SETTLED: Duration = Duration::from_millis(50);
 
 const CONTENT: &str = "as it was written";
+
+const INSTRUCTIONS: &str = "Speak of tea.";
 
 #[tokio::test]
 async fn a_limit_that_is_too_low_for_a_server_is_refused() {
@@ -108,6 +110,7 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     let (head, calls) = (Gate::new("head"), Gate::new("calls"));
     let hook = Hook::open().await;
     let (program, model) = with_model([
+        Rule::from(hang_up()),
         Rule::from(
             say("a word")
                 .and_call("read_file", json!({"path": "f1.txt"}))
@@ -119,31 +122,31 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
         Rule::from(say("the end")),
     ])
     .await;
-    program.file("f1.txt", CONTENT);
+    program
+        .file("f1.txt", CONTENT)
+        .file("AGENTS.md", INSTRUCTIONS);
     let program = program
         .set("SAMOVAR__TOOLS__APPROVAL", "auto")
         .set("SAMOVAR__EGRESS__ALLOW", "127.0.0.1/32");
     let server = program.serve(&[]).await;
-    let tool = json!({
-        "name": "hook", "description": "Takes a number.", "url": hook.url(), "effect": "unsafe",
-        "parameters": {"type": "object", "properties": {"n": {"type": "number"}}},
-    });
-    let added = server
-        .request(reqwest::Method::POST, "/api/tools")
-        .json(&tool);
-    assert_eq!(server.answer(added).await.status, 200);
+    add(&hook, &server).await;
+    // A turn that has looked at the folder, and has left neither a connection nor a file open.
     let session = server.session().await;
+    let cut = server.turn(&session, "hello").await;
+    assert_eq!(text(&cut), "");
 
-    // The connection to the model.
+    // The look at the folder's instructions, and the connection to the model.
     let limit = starve(server.pid()).await;
-    let mut stream = server.say(&session, "go").await;
+    let accepted = timeout(HANG, server.say(&session, "go")).await;
+    let mut stream = accepted.expect("what was read last is told");
     assert!(timeout(WHILE, stream.until("text_delta")).await.is_err());
-    assert_eq!(model.prompt_count(), 0);
+    assert_eq!(model.prompt_count(), 1);
     turned_away(&server).await;
     feed(server.pid(), limit);
-    while model.prompt_count() == 0 {
+    while model.prompt_count() == 1 {
         tokio::task::yield_now().await;
     }
+    assert!(model.prompts()[1].body().to_string().contains(INSTRUCTIONS));
     // The file of the spool.
     let limit = starve(server.pid()).await;
     model.open(&head).unwrap();
@@ -165,7 +168,7 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     assert_eq!(last(&frames)["finishReason"], "stop", "{frames:?}");
     assert_eq!(text(&frames), "the end");
     let prompts = model.prompts();
-    let messages = prompts[1].body()["messages"].as_array().unwrap();
+    let messages = prompts[2].body()["messages"].as_array().unwrap();
     let results = messages.iter().filter(|message| message["role"] == "tool");
     let results: Vec<_> = results
         .map(|result| result["content"].to_string())
@@ -177,6 +180,18 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     assert_eq!(hook.keys().len(), 1);
     let report = server.get("/api/damage").await;
     assert_eq!(report.body["items"], json!([]));
+}
+
+/// Offers the hook to agents.
+async fn add(hook: &Hook, server: &Serving) {
+    let tool = json!({
+        "name": "hook", "description": "Takes a number.", "url": hook.url(), "effect": "unsafe",
+        "parameters": {"type": "object", "properties": {"n": {"type": "number"}}},
+    });
+    let added = server
+        .request(reqwest::Method::POST, "/api/tools")
+        .json(&tool);
+    assert_eq!(server.answer(added).await.status, 200);
 }
 
 /// Takes every free descriptor of a process away, once none has come or gone for a moment (the server
