@@ -58,41 +58,56 @@ fn pauses_within(mut left: Duration) -> impl Iterator<Item = Duration> + Send {
 }
 
 thread_local! {
-    /// What is left of the patience that the work of this thread shares, if it does.
-    static SHARED: Cell<Option<Duration>> = const { Cell::new(None) };
+    /// Inside of [`repeat_within`]: whether an operation of this thread found no free descriptor.
+    static LACKED: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// Does work of several operations on a blocking thread: all that it tries again waits no longer than
-/// this in all, where each operation would have [`PATIENCE`] for itself.
-pub fn with_patience<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
-    struct Restored(Option<Duration>);
-    impl Drop for Restored {
-        fn drop(&mut self) {
-            SHARED.set(self.0);
+/// Does work of a blocking thread that holds locks, or has many operations. None of them waits; the work
+/// is done again from its beginning as long as one finds no free descriptor, for `patience` at most.
+/// Returns what it did last, and whether a descriptor was lacking even then.
+pub fn repeat_within<T>(patience: Duration, mut work: impl FnMut() -> T) -> (T, bool) {
+    for pause in pauses_within(patience) {
+        match without_waiting(&mut work) {
+            (_, true) => thread::sleep(pause),
+            ended => return ended,
         }
     }
-    let _restored = Restored(SHARED.replace(Some(patience)));
-    work()
+    without_waiting(work)
 }
 
-/// Tries an operation of a blocking thread until it finds a free descriptor, or its patience is over:
-/// [`PATIENCE`], or what [`with_patience`] has left.
+fn without_waiting<T>(work: impl FnOnce() -> T) -> (T, bool) {
+    struct Restored(Option<bool>);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            LACKED.set(self.0);
+        }
+    }
+    let _restored = Restored(LACKED.replace(Some(false)));
+    let done = work();
+    (done, LACKED.get() == Some(true))
+}
+
+/// Tries an operation of a blocking thread until it finds a free descriptor, or [`PATIENCE`] is over;
+/// once inside of [`repeat_within`].
 ///
 /// # Errors
 /// What the last attempt failed with.
 pub fn retry<T, E: Copy + Into<io::Error>>(
     mut attempt: impl FnMut() -> Result<T, E>,
 ) -> Result<T, E> {
-    for pause in pauses_within(SHARED.get().unwrap_or(PATIENCE)) {
+    let is_lacking = |error: E| error.into().raw_os_error().is_some_and(is_exhausted);
+    let patience = LACKED.get().map_or(PATIENCE, |_| Duration::ZERO);
+    for pause in pauses_within(patience) {
         match attempt() {
-            Err(error) if error.into().raw_os_error().is_some_and(is_exhausted) => {
-                thread::sleep(pause);
-                SHARED.set(SHARED.get().map(|left| left.saturating_sub(pause)));
-            }
+            Err(error) if is_lacking(error) => thread::sleep(pause),
             ended => return ended,
         }
     }
-    attempt()
+    let last = attempt();
+    if LACKED.get().is_some() && last.as_ref().is_err_and(|error| is_lacking(*error)) {
+        LACKED.set(Some(true));
+    }
+    last
 }
 
 #[cfg(test)]
@@ -156,22 +171,27 @@ mod tests {
     }
 
     #[test]
-    fn operations_that_share_their_patience_wait_for_it_once() {
-        let count = |attempts: &mut u32| {
-            *attempts += 1;
-            Err::<(), _>(rustix::io::Errno::MFILE)
-        };
-        // The pauses of 5 and 10 ms, and one of the 5 that are left.
-        for (patience, wanted) in [(20, [4, 1]), (0, [1, 1])] {
-            let attempts = with_patience(Duration::from_millis(patience), || {
-                [(), ()].map(|()| {
-                    let mut attempts = 0;
-                    assert!(retry(|| count(&mut attempts)).is_err());
-                    attempts
-                })
+    fn work_is_repeated_as_a_whole_while_a_part_of_it_lacks_a_descriptor() {
+        use rustix::io::Errno;
+        // When the second of three operations finds one, and what comes of that.
+        for (found_at, wanted) in [(1, (1, false)), (3, (3, false)), (99, (4, true))] {
+            let mut times = 0;
+            let (done, lacked) = repeat_within(Duration::from_millis(20), || {
+                times += 1;
+                let mut attempts = 0;
+                let second = retry(|| {
+                    attempts += 1;
+                    let is_found = times >= found_at;
+                    is_found.then_some(()).ok_or(Errno::MFILE)
+                });
+                assert_eq!(attempts, 1, "it waits outside");
+                let others = [Ok(()), Err(Errno::NOENT)].map(|other| retry(|| other));
+                assert_eq!(others, [Ok(()), Err(Errno::NOENT)]);
+                (times, second.is_err())
             });
-            assert_eq!(attempts, wanted);
-            assert_eq!(SHARED.get(), None);
+            assert_eq!((done.0, lacked), wanted);
+            assert_eq!(done.1, lacked);
         }
+        assert_eq!(LACKED.get(), None);
     }
 }

@@ -11,5 +11,5 @@ mod exhaustion;
 mod limit;
 
 pub use budget::{Budget, LEAST};
-pub use exhaustion::{PATIENCE, is_exhausted, pauses, retry, stems_from_exhaustion, with_patience};
+pub use exhaustion::{PATIENCE, is_exhausted, pauses, repeat_within, retry, stems_from_exhaustion};
 pub use limit::{limit, raise, restore};

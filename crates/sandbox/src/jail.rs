@@ -63,7 +63,7 @@ impl Jail {
     /// # Errors
     /// As [`Jail::open`].
     pub fn open_to_system(root: &Path, protected: &Protected) -> Result<Jail, JailError> {
-        let system = fs::open("/", sys::STAND | OFlags::CLOEXEC, Mode::empty());
+        let system = retry(|| fs::open("/", sys::STAND | OFlags::CLOEXEC, Mode::empty()));
         let system = system.map_err(|errno| JailError::from_errno(errno, Path::new("/")))?;
         Jail::open_in(root, Some(system), protected)
     }
@@ -76,9 +76,9 @@ impl Jail {
         let failed = |source| JailError::io(root, source);
         let canonical = root.canonicalize().map_err(failed)?;
         let given = std::path::absolute(root).map_err(failed)?;
-        let held = fs::open(&canonical, sys::STAND | OFlags::CLOEXEC, Mode::empty())
+        let held = retry(|| fs::open(&canonical, sys::STAND | OFlags::CLOEXEC, Mode::empty()))
             .map_err(|errno| JailError::from_errno(errno, root))?;
-        sys::open_beneath(&held, ".", sys::STAND).map_err(|errno| match errno {
+        retry(|| sys::open_beneath(&held, ".", sys::STAND)).map_err(|errno| match errno {
             errno if sys::lacks_openat2(errno) => JailError::Unsupported {
                 path: path::shown(root),
                 source: errno.into(),

@@ -18,7 +18,7 @@ pub(crate) const LOCK_NAME: &str = "lock";
 /// How often a lock that is held is tried again.
 const POLL: Duration = Duration::from_millis(10);
 /// How long the lock of an owner that has ended is waited for.
-const LEFT_OVER: Duration = Duration::from_secs(5);
+const LEFT_OVER: Duration = Duration::from_secs(2);
 /// More than the digits of any process id.
 const PID_BYTES: u64 = 32;
 
@@ -71,8 +71,8 @@ pub enum LockError {
 }
 
 impl DirLock {
-    /// Takes `dir`, and makes it with mode 0700 when it is missing. Blocks for five seconds at most,
-    /// and only when the process that held it has ended.
+    /// Takes `dir`, and makes it with mode 0700 when it is missing. Blocks for two seconds at most, and
+    /// only when its owner is no process here: one that has ended, or one of another container.
     ///
     /// # Errors
     /// [`LockError`]: not a directory, not writable (tried, not asked), or held.
@@ -127,10 +127,10 @@ fn lock(file: &mut File, dir: &Path) -> Result<(), LockError> {
     }
 }
 
-/// Whether there is no such process, or only what its parent has not asked about yet.
+/// Whether the process is gone, or a zombie.
 fn has_ended(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        // The state follows the name, which is in brackets and may hold any of them.
+        // The state follows the name, which is in brackets and may contain brackets itself.
         Ok(stat) => stat
             .rsplit_once(')')
             .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X'])),

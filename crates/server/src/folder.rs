@@ -6,12 +6,12 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::io::Errno;
 use samovar_config::FolderTrust;
-use samovar_descriptors::{retry, with_patience};
+use samovar_descriptors::{PATIENCE, repeat_within};
 use samovar_engine::{Folder, FolderFile, args_hash};
 use samovar_locale as locale;
 use samovar_sandbox::cage::repository_folders;
@@ -109,23 +109,43 @@ pub(crate) fn jail(config: &Config) -> Result<Arc<Jail>, JailError> {
     Ok(Arc::new(jail))
 }
 
-/// What the workspace tells agents: read when it has changed, never through a link. While the process has
-/// no descriptor for a look, what was seen last counts; the first look waits for one.
+/// What the workspace tells agents: read when it has changed, never through a link.
 pub(crate) fn instructions(jail: Arc<Jail>, trust: FolderTrust) -> Folder {
-    let seen = Mutex::new(INSTRUCTIONS.map(Seen::new));
+    let (looks, seen) = (Looks::default(), Mutex::new(INSTRUCTIONS.map(Seen::new)));
     Folder::new(move || {
-        let look = || {
+        let file = looks.look(|| {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut looks = seen.iter_mut().map(|seen| seen.look(&jail));
-            looks.find_map(Result::transpose).transpose()
-        };
-        let file = retry(|| with_patience(Duration::ZERO, look)).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the folder's instructions are not read");
-            None
+            seen.iter_mut().find_map(|seen| seen.look(&jail))
         })?;
         let is_foreign = trust.is_foreign_text(&file.name, &file.text);
         Some(FolderFile { is_foreign, ..file })
     })
+}
+
+/// How long a look at known files waits for a descriptor.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// Looks at the files that tell agents how to work. A turn waits for them before it is accepted, so while
+/// the process has no free descriptor, what was seen last soon counts. What was never seen is waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// Whether a look saw everything.
+    is_known: AtomicBool,
+}
+
+impl Looks {
+    /// Looks at them; also more than once.
+    pub(crate) fn look<T>(&self, look: impl FnMut() -> T) -> T {
+        let is_known = self.is_known.load(Ordering::Relaxed);
+        let patience = if is_known { MOMENT } else { PATIENCE };
+        let (seen, lacked) = repeat_within(patience, look);
+        if lacked {
+            tracing::warn!("no free file descriptor: agents are told what was read last");
+        } else {
+            self.is_known.store(true, Ordering::Relaxed);
+        }
+        seen
+    }
 }
 
 /// Such a file, as it was last seen.
@@ -133,8 +153,6 @@ struct Seen {
     name: &'static str,
     /// Its state when it was read; `None` if it could not be.
     facts: Option<Facts>,
-    /// Whether what follows comes of a look.
-    is_known: bool,
     /// What it says, if it says something.
     said: Option<FolderFile>,
     #[cfg(test)]
@@ -146,27 +164,23 @@ impl Seen {
         Self {
             name,
             facts: None,
-            is_known: false,
             said: None,
             #[cfg(test)]
             reads: 0,
         }
     }
 
-    /// What it says now, if it says something.
-    ///
-    /// # Errors
-    /// There is no descriptor to look with, and it was never looked at.
-    fn look(&mut self, jail: &Jail) -> Result<Option<FolderFile>, Errno> {
+    /// What it says now, if it says something; what it said last, if there is no descriptor to look with.
+    fn look(&mut self, jail: &Jail) -> Option<FolderFile> {
         let facts = jail.place(self.name).and_then(|place| jail.facts(&place));
         if matches!(facts, Err(JailError::NoDescriptor { .. })) {
-            return self.as_known();
+            return self.said.clone();
         }
         if matches!(facts, Ok(None)) {
-            (self.facts, self.said, self.is_known) = (None, None, true);
-            return Ok(None);
+            (self.facts, self.said) = (None, None);
+            return None;
         }
-        let facts = facts.unwrap_or_default();
+        let facts = facts.ok().flatten();
         if facts.is_none() || facts != self.facts {
             #[cfg(test)]
             {
@@ -174,22 +188,13 @@ impl Seen {
             }
             let bytes = bytes(jail, self.name);
             if matches!(bytes, Err(JailError::NoDescriptor { .. })) {
-                return self.as_known();
+                return self.said.clone();
             }
             let read = as_file(self.name, bytes);
             self.facts = facts.filter(|_| read.is_ok());
             self.said = saying(read);
         }
-        self.is_known = true;
-        Ok(self.said.clone())
-    }
-
-    fn as_known(&self) -> Result<Option<FolderFile>, Errno> {
-        if self.is_known {
-            Ok(self.said.clone())
-        } else {
-            Err(Errno::MFILE)
-        }
+        self.said.clone()
     }
 }
 

@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use samovar_config::FolderTrust;
 use samovar_core::situation::Environment;
-use samovar_descriptors::{PATIENCE, with_patience};
 use samovar_engine::{Audience, Guidance, READ_SKILL};
 use samovar_memory::Memories;
 
 use crate::clock::SystemClock;
 use crate::config::Config;
+use crate::folder::Looks;
 use crate::memory;
 use bootstrap::{Bootstrap, Name};
 use needs::Needs;
@@ -30,6 +30,7 @@ pub(crate) use skill::{Origin, Skill};
 
 /// The files as a server saw them last.
 pub(crate) struct Guide {
+    looks: Looks,
     bootstrap: Mutex<Bootstrap>,
     skills: Mutex<Skills>,
     needs: Needs,
@@ -59,6 +60,7 @@ impl Known {
 impl Guide {
     pub(crate) fn new(config: &Config) -> Arc<Self> {
         Arc::new(Self {
+            looks: Looks::default(),
             bootstrap: Mutex::new(Bootstrap::new(&config.guide)),
             skills: Mutex::new(Skills::new(config)),
             needs: Needs::new(config.exec.clone()),
@@ -71,8 +73,7 @@ impl Guide {
     /// What the files say to an agent now. A definition with a prompt has that instead of SOUL and
     /// AGENTS, except for files of the agent's own set.
     pub(crate) fn tell(&self, audience: &Audience) -> Guidance {
-        // However many files there are, a turn waits for descriptors once.
-        with_patience(PATIENCE, || self.read(audience))
+        self.looks.look(|| self.read(audience))
     }
 
     fn read(&self, audience: &Audience) -> Guidance {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use samovar_descriptors::limit;
 use samovar_model_server::{Gate, Rule, When, call, hang_up, say};
-use samovar_testkit::{EventStream, Serving, Signal};
+use samovar_testkit::{EventStream, Program, Serving, Signal};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -30,6 +30,8 @@ const SETTLED: Duration = Duration::from_millis(50);
 const CONTENT: &str = "as it was written";
 
 const INSTRUCTIONS: &str = "Speak of tea.";
+
+const SKILL: &str = "---\nname: brew\ndescription: How tea is brewed.\n---\nBoil water.";
 
 #[tokio::test]
 async fn a_limit_that_is_too_low_for_a_server_is_refused() {
@@ -122,21 +124,15 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
         Rule::from(say("the end")),
     ])
     .await;
-    program
-        .file("f1.txt", CONTENT)
-        .file("AGENTS.md", INSTRUCTIONS);
-    let program = program
-        .set("SAMOVAR__TOOLS__APPROVAL", "auto")
-        .set("SAMOVAR__EGRESS__ALLOW", "127.0.0.1/32");
-    let server = program.serve(&[]).await;
-    add(&hook, &server).await;
+    let (program, server) = serve(program, &hook).await;
     // A turn that has looked at the folder, and has left neither a connection nor a file open.
     let session = server.session().await;
     let cut = server.turn(&session, "hello").await;
     assert_eq!(text(&cut), "");
 
-    // The look at the folder's instructions, and the connection to the model.
+    // The look at what tells agents how to work, and the connection to the model.
     let limit = starve(server.pid()).await;
+    program.file("skills/pour.md", SKILL.replace("brew", "pour"));
     let accepted = timeout(HANG, server.say(&session, "go")).await;
     let mut stream = accepted.expect("what was read last is told");
     assert!(timeout(WHILE, stream.until("text_delta")).await.is_err());
@@ -146,7 +142,12 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     while model.prompt_count() == 1 {
         tokio::task::yield_now().await;
     }
-    assert!(model.prompts()[1].body().to_string().contains(INSTRUCTIONS));
+    let told = model.prompts()[1].body().to_string();
+    assert!(told.contains(INSTRUCTIONS) && told.contains("How tea is brewed"));
+    assert!(
+        !told.contains("How tea is poured"),
+        "it was not there at the last look"
+    );
     // The file of the spool.
     let limit = starve(server.pid()).await;
     model.open(&head).unwrap();
@@ -182,8 +183,16 @@ async fn a_turn_waits_while_there_is_no_descriptor_and_then_ends_as_usual() {
     assert_eq!(report.body["items"], json!([]));
 }
 
-/// Offers the hook to agents.
-async fn add(hook: &Hook, server: &Serving) {
+/// Serves a folder with files, and offers the hook to agents.
+async fn serve(program: Program, hook: &Hook) -> (Program, Serving) {
+    program
+        .file("f1.txt", CONTENT)
+        .file("AGENTS.md", INSTRUCTIONS)
+        .file("skills/brew.md", SKILL);
+    let program = program
+        .set("SAMOVAR__TOOLS__APPROVAL", "auto")
+        .set("SAMOVAR__EGRESS__ALLOW", "127.0.0.1/32");
+    let server = program.serve(&[]).await;
     let tool = json!({
         "name": "hook", "description": "Takes a number.", "url": hook.url(), "effect": "unsafe",
         "parameters": {"type": "object", "properties": {"n": {"type": "number"}}},
@@ -192,6 +201,7 @@ async fn add(hook: &Hook, server: &Serving) {
         .request(reqwest::Method::POST, "/api/tools")
         .json(&tool);
     assert_eq!(server.answer(added).await.status, 200);
+    (program, server)
 }
 
 /// Takes every free descriptor of a process away, once none has come or gone for a moment (the server

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io;
+use samovar_descriptors::retry;
 
 use super::from_root;
 use crate::error::JailError;
@@ -101,13 +102,14 @@ impl Guard {
 
     /// Whether `root` is a hidden directory or lies in one.
     pub(super) fn encloses(&self, root: &OwnedFd) -> io::Result<bool> {
-        let mut dir = sys::open_beneath(root, ".", sys::STAND)?;
+        let mut dir = retry(|| sys::open_beneath(root, ".", sys::STAND))?;
         let mut id = Id::of(&fs::fstat(&dir)?);
         loop {
             if self.hides(id) {
                 return Ok(true);
             }
-            dir = fs::openat(&dir, "..", sys::STAND | OFlags::CLOEXEC, Mode::empty())?;
+            let above = || fs::openat(&dir, "..", sys::STAND | OFlags::CLOEXEC, Mode::empty());
+            dir = retry(above)?;
             let above = Id::of(&fs::fstat(&dir)?);
             // The parent of `/` is `/`.
             if above == id {
@@ -175,13 +177,14 @@ impl Guard {
 
 impl HeldDir {
     fn open(path: &Path) -> io::Result<HeldDir> {
-        HeldDir::of(fs::open(path, sys::STAND | OFlags::CLOEXEC, Mode::empty())?)
+        let open = || fs::open(path, sys::STAND | OFlags::CLOEXEC, Mode::empty());
+        HeldDir::of(retry(open)?)
     }
 
     /// A directory that a path in a jail names; links in it are followed, as its owner meant them.
     fn beneath(root: &OwnedFd, path: &Path) -> io::Result<HeldDir> {
         let flags = sys::STAND | OFlags::CLOEXEC;
-        HeldDir::of(fs::openat(root, path, flags, Mode::empty())?)
+        HeldDir::of(retry(|| fs::openat(root, path, flags, Mode::empty()))?)
     }
 
     fn of(held: OwnedFd) -> io::Result<HeldDir> {

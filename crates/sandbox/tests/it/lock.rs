@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use samovar_sandbox::{DirLock, LockError};
@@ -88,7 +89,13 @@ fn a_second_owner_is_told_who_holds_the_directory() {
 // proves DU-18
 #[test]
 fn what_a_killed_owner_was_starting_is_waited_for() {
-    const OWNER: &str = r#"exec 9<>"$1"; flock 9; echo $$ >&9; sleep 1 & echo held; exec cat"#;
+    const OWNER: &str = r#"
+        exec 9<>"$1" 8<&0
+        flock 9
+        echo $$ >&9
+        cat <&8 >/dev/null &
+        echo held
+        exec cat <&8"#;
     let _alone = alone();
     for is_reaped in [true, false] {
         let top = TempDir::new().unwrap();
@@ -100,6 +107,8 @@ fn what_a_killed_owner_was_starting_is_waited_for() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        // Its child ends with this.
+        let input = owner.stdin.take();
         wait_for(&mut owner, "held");
         let pid = owner.id();
         assert!(
@@ -115,8 +124,13 @@ fn what_a_killed_owner_was_starting_is_waited_for() {
         }
         let held = File::open(&file).unwrap().try_lock();
         assert!(held.is_err(), "its child has it");
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(input);
+        });
         DirLock::acquire(top.path()).unwrap();
 
+        ends.join().unwrap();
         let written = fs::read_to_string(&file).unwrap();
         assert_eq!(written, format!("{}\n", std::process::id()));
         owner.wait().unwrap();

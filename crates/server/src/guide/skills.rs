@@ -7,7 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use samovar_agents::{parse_skill, skill_name};
+use samovar_descriptors::{retry, stems_from_exhaustion};
 use samovar_locale::guide as text;
 
 use super::file::{Content, Stamp, Watched};
@@ -129,6 +131,8 @@ impl Folder {
         }
         let (files, is_cut) = match candidates(&self.path) {
             Ok(found) => found,
+            // The files of the last list still count.
+            Err(error) if stems_from_exhaustion(&error) => return,
             Err(error) => return self.is_unlisted(&error),
         };
         self.stamp = Some(stamp);
@@ -182,7 +186,9 @@ impl File {
 /// first ones by name, and whether there are more.
 fn candidates(folder: &Path) -> io::Result<(BTreeSet<PathBuf>, bool)> {
     let (mut files, mut is_cut) = (BTreeSet::new(), false);
-    for entry in fs::read_dir(folder)? {
+    let open =
+        || fs::read_dir(folder).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
+    for entry in retry(open)? {
         let entry = entry?;
         let name = PathBuf::from(entry.file_name());
         if name.to_str().is_none_or(|name| name.starts_with('.')) {
