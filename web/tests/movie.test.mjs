@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
 import { after, before, test } from "node:test"
 import { Member, rowsOf, run } from "./agents.mjs"
-import { Browser, SAMOVAR, Server, until, wait } from "./lib.mjs"
+import { Browser, SAMOVAR, Server, settled, until, wait } from "./lib.mjs"
 
 let browser, demo
 
@@ -125,6 +125,8 @@ test("the tools in force and each message can be seen", async () => {
     await act("seen", "select", { itemId: "m1" })
     await until("next is in force", async () => (await tools.allInnerTexts()).includes("next"))
     await page.getByText("Messages and notes").click()
+    // A new row comes first and moves the others, also away from a click.
+    await settled(() => page.locator(".room-log").innerText())
     await page.locator(".room-log summary", { hasText: "tool.call" }).click()
     await page.locator(".room-log details[open] .plain", { hasText: '"rating"' }).waitFor()
     await page.locator(".room-log summary", { hasText: "relay.entered" }).first().waitFor()
@@ -146,12 +148,15 @@ test("an agent of one's own joins by the command and the token that the page mak
     writeFileSync(script, `${command} --model demo\n`)
     const env = { PATH: `${dirname(SAMOVAR)}${delimiter}${process.env.PATH}`, HOME: join(demo.root, "home") }
     const agent = spawn("sh", ["-e", script], { cwd: join(demo.root, "work"), env, stdio: "ignore", detached: true })
-    await page.getByText("1 agent is there").waitFor()
-    await page.fill("#composer", "book me the first comedy after six, two seats side by side")
-    await page.press("#composer", "Enter")
-    await page.locator(".screen h2", { hasText: /B-[0-9A-F]{8}/ }).waitFor()
-    assert.ok((await page.locator(".talk-why").count()) >= 5)
-    process.kill(-agent.pid)
+    try {
+      await page.getByText("1 agent is there").waitFor()
+      await page.fill("#composer", "book me the first comedy after six, two seats side by side")
+      await page.press("#composer", "Enter")
+      await page.locator(".screen h2", { hasText: /B-[0-9A-F]{8}/ }).waitFor()
+      await until("the reasons are shown", async () => (await page.locator(".talk-why").count()) >= 5)
+    } finally {
+      process.kill(-agent.pid)
+    }
   })
 })
 
