@@ -64,8 +64,14 @@ thread_local! {
 
 /// Does work of a blocking thread that holds locks, or has many operations. None of them waits; the work
 /// is done again from its beginning as long as one finds no free descriptor, for `patience` at most.
-/// Returns what it did last, and whether a descriptor was lacking even then.
+/// Returns what it did last, and whether a descriptor was lacking even then. Inside of other such work it is
+/// done once, and the other is repeated.
 pub fn repeat_within<T>(patience: Duration, mut work: impl FnMut() -> T) -> (T, bool) {
+    if LACKED.get().is_some() {
+        let (done, lacked) = without_waiting(work);
+        LACKED.set(LACKED.get().map(|before| before || lacked));
+        return (done, lacked);
+    }
     for pause in pauses_within(patience) {
         match without_waiting(&mut work) {
             (_, true) => thread::sleep(pause),
@@ -192,6 +198,19 @@ mod tests {
             assert_eq!((done.0, lacked), wanted);
             assert_eq!(done.1, lacked);
         }
+        // Inside of other work the outer one is repeated.
+        let (mut outer, mut inner) = (0, 0);
+        let ((), lacked) = repeat_within(Duration::from_millis(20), || {
+            outer += 1;
+            let (_, lacked) = repeat_within(Duration::from_millis(20), || {
+                inner += 1;
+                retry(|| Err::<(), _>(Errno::MFILE)).is_err()
+            });
+            assert!(lacked);
+            let ((), lacked) = repeat_within(Duration::ZERO, || ());
+            assert!(!lacked, "the other work found one");
+        });
+        assert_eq!((outer, inner, lacked), (4, 4, true));
         assert_eq!(LACKED.get(), None);
     }
 }

@@ -31,6 +31,7 @@ pub(crate) use skill::{Origin, Skill};
 /// The files as a server saw them last.
 pub(crate) struct Guide {
     looks: Looks,
+    looks_at_skills: Looks,
     bootstrap: Mutex<Bootstrap>,
     skills: Mutex<Skills>,
     needs: Needs,
@@ -61,6 +62,7 @@ impl Guide {
     pub(crate) fn new(config: &Config) -> Arc<Self> {
         Arc::new(Self {
             looks: Looks::default(),
+            looks_at_skills: Looks::default(),
             bootstrap: Mutex::new(Bootstrap::new(&config.guide)),
             skills: Mutex::new(Skills::new(config)),
             needs: Needs::new(config.exec.clone()),
@@ -149,7 +151,8 @@ impl Guide {
 
     /// The skills, and whether no person trusts the folder of some.
     fn look(&self, has_tool: impl Fn(&str) -> bool) -> (Vec<Arc<Skill>>, bool) {
-        let skills = lock(&self.skills).all(has_tool);
+        let look = || lock(&self.skills).all(&has_tool);
+        let skills = self.looks_at_skills.look(look);
         let is_foreign = self.trust.is_foreign();
         let of_folder = skills.iter().filter(|it| it.origin == Origin::Folder);
         let foreign = of_folder.filter(|_| is_foreign);

@@ -305,6 +305,26 @@ fn what_is_kept_of_one_workspace_is_not_found_from_another() {
     );
 }
 
+#[test]
+fn without_a_descriptor_what_was_never_seen_is_waited_for_and_what_was_seen_only_for_a_moment() {
+    use rustix::io::Errno;
+    use samovar_descriptors::retry;
+    let looks = Looks::default();
+    let look = |found_at: u32| {
+        let mut times = 0;
+        let found = looks.look(|| {
+            times += 1;
+            retry(|| (times >= found_at).then_some(()).ok_or(Errno::MFILE)).is_ok()
+        });
+        (found, times)
+    };
+    // More pauses than fit into a moment.
+    assert_eq!(look(9), (true, 9));
+    let (found, times) = look(9);
+    assert!(!found && times < 9, "{times}");
+    assert_eq!(look(2), (true, 2));
+}
+
 // proves MD-27, PF-2
 #[test]
 fn the_folders_file_is_read_again_only_after_it_has_changed() {
